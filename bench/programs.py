@@ -63,6 +63,10 @@ def parse(arguments):
                    help="a first launch of ours that takes longer is its time")
     p.add_argument("--case-seconds", type=float, default=0.5, help="for the turns of a problem")
     p.add_argument("--seed", type=int, default=1, help="of the inputs")
+    p.add_argument("--forms", type=int, default=0, metavar="N", help="also time up to so many other "
+                   "kernels of each program without tiles (`nautilus schedule --sweep --forms`)")
+    p.add_argument("--forms-out", default="", help="a file that their rows are added to, for "
+                   "`nautilus bench --calibrate --rows`")
     p.add_argument("--kernels", action="store_true", help="rows also have the time of each kernel, "
                    "ours and of torch.compile, launched one behind the other")
     p.add_argument("--child", nargs=2, metavar=("SUITE", "NAME"), help=argparse.SUPPRESS)
@@ -109,6 +113,7 @@ class Entry(windows.Member):
 def child_command(entry, options):
     more = [] if options.compiled else ["--no-torch-compile"]
     more += ["--kernels"] if options.kernels else []
+    more += ["--forms", str(options.forms)] if options.forms else []
     return [sys.executable, "-uB", os.path.abspath(__file__), "--lib", options.lib, "--tool",
             options.tool, "--target", options.target, "--launch-seconds", str(options.launch_seconds),
             "--once-ms", str(options.once_ms), "--case-seconds", str(options.case_seconds), "--seed",
@@ -188,6 +193,10 @@ def main():
     sampler = timing.Sampler(os.environ.get("NAUTILUS_BENCH_GPU", "0"))
 
     def write(entry, row):
+        forms = row.pop("forms", [])
+        if options.forms_out and forms:
+            with open(options.forms_out, "a", encoding="utf-8") as out:
+                out.writelines(json.dumps(form) + "\n" for form in forms)
         rows[entry.suite, entry.problem.name] = row
         if options.out:
             with open(options.out, "a", encoding="utf-8") as out:

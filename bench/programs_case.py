@@ -12,6 +12,7 @@ import time
 import torch
 
 import nautilus_lib
+import programs_forms
 import supervise
 import sweep
 import timing
@@ -37,18 +38,20 @@ def run(problem, options):
     # Into the kernel cache, without the card.
     supervise.begin("compiling ours", OPEN_LIMIT)
     sweep.compile_program(options.tool, problem.opened_as(problem.sizes))
+    forms = programs_forms.compiled(problem, options) if options.forms else []
     if supervise.ask() != "prepare":
         return 0
     torch.cuda.init()
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     kernel = _opened(problem, options)
+    forms = programs_forms.opened(forms, options)
     compiled = _compiled(problem) if options.compiled else None
     gc.collect()
     torch.cuda.empty_cache()
     if supervise.ask() != "time":
         return 0
-    _time(problem, shapes, kernel, compiled, options)
+    _time(problem, shapes, (kernel, forms), compiled, options)
     gc.collect()
     torch.cuda.empty_cache()  # the next one need not wait for the end of this process
     supervise.say(done=True)
@@ -94,7 +97,8 @@ def _compiled(problem):
     return function
 
 
-def _time(problem, shapes, kernel, compiled, options):
+def _time(problem, shapes, ours, compiled, options):
+    kernel, forms = ours
     supervise.begin("inputs and reference", PEER_LIMIT)
     torch.manual_seed(options.seed)
     tensors = problem.tensors(problem.sizes)
@@ -114,7 +118,7 @@ def _time(problem, shapes, kernel, compiled, options):
             supervise.say(note=f"{name} is not timed: {why}")
             del functions[name]
             continue
-        rough[name] = _once_ms(function)
+        rough[name] = timing.once_ms(function)
         supervise.say(part={f"{name}_ms": rough[name], f"{name}_error": finite(error)})
     if kernel:
         supervise.begin("our first launch", options.launch_seconds)
@@ -123,7 +127,7 @@ def _time(problem, shapes, kernel, compiled, options):
             kernel.offer(**problem.sizes)
             kernel.bind(**tensors, **dict(zip(problem.text.outputs, outputs)))
             launch = kernel.launcher()
-            once = _once_ms(launch)
+            once = timing.once_ms(launch)
         except RuntimeError as trouble:
             supervise.say(part=dict(wrong=worker.first_line(trouble)))
             if worker.is_fatal(trouble):
@@ -135,6 +139,14 @@ def _time(problem, shapes, kernel, compiled, options):
             if once <= options.once_ms:
                 functions["ours"] = launch
                 rough["ours"] = once
+    gc.collect()
+    made = _outputs(problem, shapes) if forms else []  # of one form after the other
+    for form in forms:
+        _poison(made)
+        once = form.check(problem, tensors, made, reference)
+        if once is not None and once <= options.once_ms:
+            functions[form.name] = form.launch
+            rough[form.name] = once
     reference.release()
     if not functions:
         return
@@ -144,7 +156,11 @@ def _time(problem, shapes, kernel, compiled, options):
     _warm(functions, turn)
     times = timing.interleaved(functions, turns)
     supervise.say(part=dict(samples=turns if "ours" in times else 1))
+    if forms:
+        supervise.say(part=dict(forms=programs_forms.rows(problem, forms, times)))
     for name, values in times.items():
+        if name not in ("eager", "compiled", "ours"):
+            continue
         middle, low, high = timing.quartiles(values)
         supervise.say(part={f"{name}_ms": middle, f"{name}_p25": low, f"{name}_p75": high})
     if options.kernels:
@@ -160,24 +176,17 @@ def _warm(functions, turn):
     torch.cuda.synchronize()
 
 
-def _once_ms(function):
-    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    torch.cuda.synchronize()
-    begin.record()
-    function()
-    end.record()
-    torch.cuda.synchronize()
-    return begin.elapsed_time(end)
-
-
 def _outputs(problem, shapes):
     """Filled with what is wrong anywhere."""
-    made = []
-    for dtype, shape in zip(problem.text.outputs.values(), shapes):
-        kind = torch_dtype(dtype)
-        fill = float("nan") if kind.is_floating_point else -1
-        made.append(torch.full(shape, fill, dtype=kind, device="cuda"))
+    made = [torch.empty(shape, dtype=torch_dtype(dtype), device="cuda")
+            for dtype, shape in zip(problem.text.outputs.values(), shapes)]
+    _poison(made)
     return made
+
+
+def _poison(outputs):
+    for output in outputs:
+        output.fill_(float("nan") if output.dtype.is_floating_point else -1)
 
 
 class Reference:

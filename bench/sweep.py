@@ -65,7 +65,7 @@ def sizes_of(case, path):
     return ",".join(f"{n}={v}" for n, v in sorted(sizes.items()))
 
 
-def _run(command):
+def run_tool(command):
     """(output, why not)"""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=TOOL_SECONDS,
@@ -80,7 +80,7 @@ def _run(command):
 def compile_program(tool, path):
     """Compiles into the kernel cache; why not, or nothing."""
     file, sizes, schedule = parts_of(path)
-    return _run([tool, "compile", file, *(["--shape", sizes] if sizes else []),
+    return run_tool([tool, "compile", file, *(["--shape", sizes] if sizes else []),
                  *(["--schedule", schedule] if schedule else []), "-o", os.devnull])[1]
 
 
@@ -110,7 +110,7 @@ class Sweep:
         file = parts_of(path)[0]
         stem = os.path.splitext(os.path.basename(file))[0]
         folder = os.path.join(self.folder, f"{stem}-{sizes.replace(',', '-').replace('=', '')}")
-        out, why = _run([self.tool, "schedule", file, "--shape", sizes, "--sweep", "--limit",
+        out, why = run_tool([self.tool, "schedule", file, "--shape", sizes, "--sweep", "--limit",
                          str(self.limit), "-o", folder])
         if why:
             self.note(f"no sweep of {path}: {why}")

@@ -42,6 +42,18 @@ def _head_start():
         sleep(4_000_000)  # cycles, about 2 ms
 
 
+def once_ms(function):
+    """Of one call, which may be slow."""
+    import torch
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    torch.cuda.synchronize()
+    begin.record()
+    function()
+    end.record()
+    torch.cuda.synchronize()
+    return begin.elapsed_time(end)
+
+
 def quartiles(values):
     """(median, 25 %, 75 %)"""
     if len(values) < 2:

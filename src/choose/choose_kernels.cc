@@ -34,30 +34,74 @@ class Chooser {
   double cycles() const { return cycles_; }
 
   std::optional<ir::Program> run() {
-    const auto steps = make_asked_steps(program_, nests_, asked_, signs_, context_);
-    if (!steps) return std::nullopt;
-    for (const auto& [name, type] : *steps) {
-      declare(name, type);
-      costs_.declare(name, type);
-    }
+    if (!take_asked_steps()) return std::nullopt;
     std::vector<MapNest> out;
     ir::Block kernels;
     for (size_t i = 0; i < nests_.nests.size();) {
-      size_t end = i;
-      while (end < nests_.nests.size() && is_open(nests_.nests[end])) ++end;
-      if (end > i)
-        cover(i, end, out, kernels);
-      else
-        end = std::max(taken_end(i), i + 1);
-      const bool is_covered = is_open(nests_.nests[i]);
-      for (; i < end; ++i) {
-        if (!is_covered) out.push_back(nests_.nests[i]);
+      const size_t end = open_end(i);
+      if (end > i) {
+        i = take(cover_from(i, end), out, kernels);
+        continue;
       }
+      for (const size_t behind = std::max(taken_end(i), i + 1); i < behind; ++i)
+        out.push_back(nests_.nests[i]);
     }
     return with(out, kernels);
   }
 
+  std::vector<KernelChoice> choices() {
+    std::vector<KernelChoice> out;
+    if (!take_asked_steps()) return out;
+    std::vector<std::vector<Cover>> runs;
+    for (size_t i = 0; i < nests_.nests.size();) {
+      const size_t end = open_end(i);
+      if (end > i) runs.push_back(coverer().run_all(nests_between(i, end), nests_behind(end)));
+      i = end > i ? end : std::max(taken_end(i), i + 1);
+    }
+    if (runs.empty()) return out;
+    out.push_back(choice_of(runs, 0, 0));
+    for (size_t r = 0; r < runs.size(); ++r) {
+      for (size_t k = 1; k < runs[r].size(); ++k) out.push_back(choice_of(runs, r, k));
+    }
+    return out;
+  }
+
  private:
+  // Nests that are covered together, and the cover.
+  struct Covered {
+    size_t end = 0;
+    Cover cover;
+  };
+
+  bool take_asked_steps() {
+    const auto steps = make_asked_steps(program_, nests_, asked_, signs_, context_);
+    if (!steps) return false;
+    for (const auto& [name, type] : *steps) {
+      declare(name, type);
+      costs_.declare(name, type);
+    }
+    return true;
+  }
+
+  // The end of the nests from `i` on that no kernel is named for.
+  size_t open_end(size_t i) {
+    while (i < nests_.nests.size() && is_open(nests_.nests[i])) ++i;
+    return i;
+  }
+
+  std::vector<MapNest> nests_between(size_t begin, size_t end) const {
+    return {nests_.nests.begin() + static_cast<std::ptrdiff_t>(begin),
+            nests_.nests.begin() + static_cast<std::ptrdiff_t>(end)};
+  }
+  std::span<const MapNest> nests_behind(size_t end) const {
+    return std::span<const MapNest>(nests_.nests).subspan(end);
+  }
+  Coverer coverer() { return {nests_, costs_, target_, signs_, context_}; }
+
+  Covered cover_from(size_t begin, size_t end) {
+    return {end, coverer().run(nests_between(begin, end), nests_behind(end))};
+  }
+
   // Whether no kernel is named for the nest.
   bool is_open(const MapNest& nest) {
     if (lower::is_grid(nest)) return false;
@@ -76,28 +120,54 @@ class Chooser {
         .end;
   }
 
-  void cover(size_t begin, size_t end, std::vector<MapNest>& out, ir::Block& kernels) {
-    const std::span<const MapNest> all(nests_.nests);
-    const std::vector<MapNest> list(all.begin() + static_cast<std::ptrdiff_t>(begin),
-                                    all.begin() + static_cast<std::ptrdiff_t>(end));
-    Cover made = Coverer(nests_, costs_, target_, signs_, context_).run(list, all.subspan(end));
-    cycles_ += made.cycles;
-    for (const auto& [name, type] : made.buffers) declare(name, type);
-    for (ChosenKernel& k : made.kernels) {
+  // The kernels of a cover, with their steps.
+  static ir::Block kernels_of(const Cover& cover) {
+    ir::Block out;
+    for (const ChosenKernel& k : cover.kernels) {
       ir::Block lines;
       for (const MapNest& nest : k.nests) {
         for (const std::string& w : lower::written_by(nest)) {
-          const auto it = made.inner.find(w);
-          if (it != made.inner.end())
+          const auto it = cover.inner.find(w);
+          if (it != cover.inner.end())
             lines.insert(lines.end(), it->second.begin(), it->second.end());
         }
-        out.push_back(nest);
       }
-      k.lines.insert(k.lines.begin(), lines.begin(), lines.end());
-      kernels.push_back(ir::make(decision::Kernel{k.name, k.form, k.lines}));
+      lines.insert(lines.end(), k.lines.begin(), k.lines.end());
+      out.push_back(ir::make(decision::Kernel{k.name, k.form, lines}));
       for (const ir::Block& other : k.others)
-        kernels.push_back(ir::make(decision::Kernel{k.name, k.form, other}));
+        out.push_back(ir::make(decision::Kernel{k.name, k.form, other}));
     }
+    return out;
+  }
+
+  size_t take(const Covered& covered, std::vector<MapNest>& nests, ir::Block& kernels) {
+    const Cover& cover = covered.cover;
+    cycles_ += cover.cycles;
+    for (const auto& [name, type] : cover.buffers) declare(name, type);
+    for (const ChosenKernel& k : cover.kernels)
+      nests.insert(nests.end(), k.nests.begin(), k.nests.end());
+    const ir::Block made = kernels_of(cover);
+    kernels.insert(kernels.end(), made.begin(), made.end());
+    return covered.end;
+  }
+
+  // Cover `k` of run `r`, with the first one of all others.
+  KernelChoice choice_of(const std::vector<std::vector<Cover>>& runs, size_t r, size_t k) const {
+    KernelChoice out;
+    std::vector<Cover> covers;
+    for (const auto& run : runs) covers.push_back(run[&run == &runs[r] ? k : 0]);
+    for (const Cover& cover : covers) {
+      const ir::Block made = kernels_of(cover);
+      out.kernels.insert(out.kernels.end(), made.begin(), made.end());
+    }
+    for (const Cover& cover : covers) out.cost += cover.cycles;
+    out.cycles_on = [covers = std::move(covers), costs = costs_](const target::Target& target) {
+      const NestCosts own = costs.on(target);
+      double sum = 0;
+      for (const Cover& cover : covers) sum += cover.cycles_on(own);
+      return own.cycles_of(sum);
+    };
+    return out;
   }
 
   void declare(ir::Name name, const ir::TensorType& type) {
@@ -167,6 +237,12 @@ class Chooser {
 
 std::optional<ir::Program> choose_kernels(const ir::Program& program, ir::PassContext& context) {
   return Chooser(program, context).run();
+}
+
+std::vector<KernelChoice> kernel_choices(const ir::Program& program, ir::PassContext& context) {
+  const auto joined = join_axes(program, context);
+  const auto gathered = gather_choices(*joined, context);
+  return Chooser(*gathered, context).choices();
 }
 
 double cost_without_tiles(const ir::Program& program, ir::PassContext& context) {

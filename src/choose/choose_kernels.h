@@ -18,12 +18,29 @@
 // Tests: test/choose/*.naut
 #pragma once
 
+#include <functional>
+#include <vector>
+
 #include "ir/pass.h"
+#include "target/target.h"
 
 namespace nautilus::choose {
 
 // Scalar to scalar. Nothing if a line was refused.
 std::optional<ir::Program> choose_kernels(const ir::Program& program, ir::PassContext& context);
+
+// One way to make kernels of the nests that no `kernel` op names.
+struct KernelChoice {
+  ir::Block kernels;  // `kernel` ops, in their order
+  double cost = 0;    // predicted at the sizes of NestCosts
+  // Where all sizes are known or were asked for, the cycles on a machine that may have other
+  // costs; else 0.
+  std::function<double(const target::Target&)> cycles_on = {};
+};
+
+// The way that choose_kernels takes, and behind it others that begin to differ from it in one
+// kernel.
+std::vector<KernelChoice> kernel_choices(const ir::Program& program, ir::PassContext& context);
 
 // The predicted time of the kernels that it chooses (nest_cost.h).
 double cost_without_tiles(const ir::Program& program, ir::PassContext& context);

@@ -2,6 +2,8 @@
 #include "choose/cover.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "choose/points/point_lines.h"
 #include "choose/points/scatter_axes.h"
@@ -57,11 +59,77 @@ bool has_terms(const MapNest& nest, ir::Name axis, int64_t least) {
 
 }  // namespace
 
-Cover Coverer::run(const Nests& nests, std::span<const MapNest> after) {
+double Cover::cycles_on(const NestCosts& costs) const {
+  NestCosts own = costs;
+  for (const auto& [name, type] : priced) own.declare(name, type);
+  double sum = 0;
+  for (const Price& price : prices) sum += price(own);
+  return sum;
+}
+
+void Cover::append(Cover behind) {
+  cycles += behind.cycles;
+  for (ChosenKernel& k : behind.kernels) kernels.push_back(std::move(k));
+  for (auto& [statement, lines] : behind.inner) {
+    ir::Block& known = inner[statement];
+    known.insert(known.end(), lines.begin(), lines.end());
+  }
+  for (auto& b : behind.buffers) buffers.push_back(std::move(b));
+  for (auto& b : behind.priced) priced.push_back(std::move(b));
+  for (Price& p : behind.prices) prices.push_back(std::move(p));
+}
+
+void Coverer::Cheapest::take(Cover other) {
+  if (has_one && other.cycles >= cover.cycles) return;
+  cover = std::move(other);
+  has_one = true;
+}
+
+void Coverer::begin(std::span<const MapNest> after) {
   after_ = after;
   buffers_ = program_.buffers;
   known_.clear();
+}
+
+Cover Coverer::run(const Nests& nests, std::span<const MapNest> after) {
+  begin(after);
   return best(nests, program_.names);
+}
+
+std::vector<Cover> Coverer::run_all(const Nests& nests, std::span<const MapNest> after) {
+  begin(after);
+  return alternatives(nests, program_.names);
+}
+
+std::vector<Cover> Coverer::alternatives(const Nests& nests, const lower::FreshNames& names) {
+  std::vector<Head> heads;
+  known_.erase(key_of(nests, moving_));
+  heads_ = &heads;
+  std::vector<Cover> out = {best(nests, names)};
+  heads_ = nullptr;
+  bool is_found = false;  // the head of the best
+  for (const Head& head : heads) {
+    Cover cover = head.cover;
+    cover.append(best(head.rest, head.names));
+    if (!std::isfinite(cover.cycles)) continue;
+    if (is_found || cover.cycles != out[0].cycles) {
+      out.push_back(std::move(cover));
+      continue;
+    }
+    is_found = true;
+    if (head.rest.empty()) continue;
+    std::vector<Cover> behind = alternatives(head.rest, head.names);
+    for (size_t k = 1; k < behind.size(); ++k) {
+      out.push_back(head.cover);
+      out.back().append(std::move(behind[k]));
+    }
+  }
+  return out;
+}
+
+void Coverer::add(Price price, Cover& out) const {
+  out.cycles += price(costs_);
+  out.prices.push_back(std::move(price));
 }
 
 std::set<std::string> Coverer::kept_behind(const Nests& nests, size_t begin) const {
@@ -94,61 +162,54 @@ Cover Coverer::best(const Nests& nests, lower::FreshNames names) {
   if (nests.empty()) return {};
   const std::string key = key_of(nests, moving_);
   if (const auto it = known_.find(key); it != known_.end()) return it->second;
-  Cover out;
-  bool has_one = false;
+  Cheapest out{std::exchange(heads_, nullptr)};
   const auto rest = [&](size_t count) {
     return Nests(nests.begin() + static_cast<std::ptrdiff_t>(count), nests.end());
   };
   if (lower::is_over_parts(nests[0], program_.computed)) {
     Cover parts = as_parts(nests);
     const size_t count = parts.kernels[0].nests.size();
-    consider(std::move(parts), rest(count), names, out, has_one);
+    consider(std::move(parts), rest(count), names, out);
   } else {
     if (auto rows = as_rows(nests, true)) {
       const size_t count = rows->kernels[0].nests.size();
-      consider(std::move(*rows), rest(count), names, out, has_one);
+      consider(std::move(*rows), rest(count), names, out);
     }
     // The combination of parts is one kernel: its line covers the whole statement.
     if (!reads_any(nests[0], parts_)) {
-      in_steps(nests, names, out, has_one);
-      in_parts(nests, names, out, has_one);
-      in_pieces(nests, names, out, has_one);
+      in_steps(nests, names, out);
+      in_parts(nests, names, out);
+      in_pieces(nests, names, out);
     }
     if (auto elements = as_rows(nests, false)) {
       const size_t count = elements->kernels[0].nests.size();
-      consider(std::move(*elements), rest(count), names, out, has_one);
+      consider(std::move(*elements), rest(count), names, out);
     }
     for (size_t count = nests.size(); count > 1; --count) {
       auto columns = as_columns(nests, count, names);
       if (!columns) continue;
-      consider(std::move(*columns), rest(count), names, out, has_one);
+      consider(std::move(*columns), rest(count), names, out);
       break;
     }
     if (auto sorted = as_sort(nests)) {
       const size_t count = sorted->kernels[0].nests.size();
-      consider(std::move(*sorted), rest(count), names, out, has_one);
+      consider(std::move(*sorted), rest(count), names, out);
     }
-    if (auto scattered = as_scatter(nests))
-      consider(std::move(*scattered), rest(1), names, out, has_one);
+    if (auto scattered = as_scatter(nests)) consider(std::move(*scattered), rest(1), names, out);
     for (size_t count = points_end(nests); count > 0; --count)
-      consider(as_points(nests, count, names, target_.limits.warp_threads), rest(count), names, out,
-               has_one);
+      consider(as_points(nests, count, names, target_.limits.warp_threads), rest(count), names,
+               out);
   }
-  known_.emplace(key, out);
-  return out;
+  known_.emplace(key, out.cover);
+  return std::move(out.cover);
 }
 
 void Coverer::consider(Cover cover, const Nests& rest, const lower::FreshNames& names,
-                       Cover& best_cover, bool& has_one) {
-  if (has_one && cover.cycles >= best_cover.cycles) return;
-  Cover behind = best(rest, names);
-  cover.cycles += behind.cycles;
-  if (has_one && cover.cycles >= best_cover.cycles) return;
-  for (ChosenKernel& k : behind.kernels) cover.kernels.push_back(std::move(k));
-  for (auto& [statement, lines] : behind.inner) cover.inner[statement] = std::move(lines);
-  for (auto& b : behind.buffers) cover.buffers.push_back(std::move(b));
-  best_cover = std::move(cover);
-  has_one = true;
+                       Cheapest& cheapest) {
+  if (cheapest.heads) cheapest.heads->push_back({cover, rest, names});
+  if (cheapest.is_beaten(cover.cycles)) return;
+  cover.append(best(rest, names));
+  cheapest.take(std::move(cover));
 }
 
 // Whether the rows are those of a step of a reduction, whose results pass through memory.
@@ -172,7 +233,9 @@ std::optional<Cover> Coverer::as_rows(const Nests& nests, bool has_reductions) {
   if (!group || is_short_row(*group)) return std::nullopt;
   Cover out;
   out.kernels.push_back(kernel(Form::Rows, nests, group->nests));
-  out.cycles = costs_.rows(*group, kept_behind(nests, group->nests), !is_step(*group));
+  add([group = *group, kept = kept_behind(nests, group->nests),
+       may_share = !is_step(*group)](const NestCosts& c) { return c.rows(group, kept, may_share); },
+      out);
   return out;
 }
 
@@ -191,7 +254,9 @@ Cover Coverer::as_parts(const Nests& nests) {
   const size_t count = lower::part_nests_end(nests, 0, program_.computed, context_.pool);
   Cover out;
   out.kernels.push_back(kernel(Form::Parts, nests, count));
-  out.cycles = costs_.points(out.kernels[0].nests, 1, kept_behind(nests, count), 1, {});
+  add([kernel = NestCosts::Points{out.kernels[0].nests, kept_behind(nests, count)}](
+          const NestCosts& c) { return c.points(kernel); },
+      out);
   return out;
 }
 
@@ -227,24 +292,24 @@ std::optional<Cover> Coverer::as_scatter(const Nests& nests) {
   if (is_private)
     out.kernels[0].lines.push_back(ir::make(decision::Private{decision::Switch::On, {}, {}}));
   for (const MapNest* nest : {&scattered->first, &scattered->terms})
-    out.cycles += costs_.points({nest, 1}, 1, kept, 1, {});
+    add([kernel =
+             NestCosts::Points{{*nest}, kept}](const NestCosts& c) { return c.points(kernel); },
+        out);
   return out;
 }
 
 // A long reduction with few results, in parts (split_reduction.h); lowering makes the nests. A
 // single result has as many parts as a CTA then reduces as one row. Several results have fewer, or
 // as many as lanes combine just as fast.
-void Coverer::in_parts(const Nests& nests, const lower::FreshNames& names, Cover& best_cover,
-                       bool& has_one) {
+void Coverer::in_parts(const Nests& nests, const lower::FreshNames& names, Cheapest& cheapest) {
   const target::Points& points = target_.points;
-  if (nests[0].axes.empty())
-    return in_parts(nests, points.parts_of_one, names, best_cover, has_one);
-  in_parts(nests, points.parts_of_many, names, best_cover, has_one);
-  in_parts(nests, points.parts_of_many * points.part_lanes, names, best_cover, has_one);
+  if (nests[0].axes.empty()) return in_parts(nests, points.parts_of_one, names, cheapest);
+  in_parts(nests, points.parts_of_many, names, cheapest);
+  in_parts(nests, points.parts_of_many * points.part_lanes, names, cheapest);
 }
 
 void Coverer::in_parts(const Nests& nests, int64_t parts, const lower::FreshNames& names,
-                       Cover& best_cover, bool& has_one) {
+                       Cheapest& cheapest) {
   lower::FreshNames own = names;
   const target::Points& points = target_.points;
   const bool is_one = nests[0].axes.empty();
@@ -262,11 +327,9 @@ void Coverer::in_parts(const Nests& nests, int64_t parts, const lower::FreshName
   if (!s) return;
   buffers_.insert_or_assign(std::string(s->buffer.str()), s->type);
   parts_.emplace(s->buffer.str());
-  costs_.declare(s->buffer, {s->type.dtype, [&] {
-                               ir::Exprs dims = s->type.dims;
-                               dims[0] = context_.pool.integer(s->parts);
-                               return dims;
-                             }()});
+  ir::TensorType counted = s->type;
+  counted.dims[0] = context_.pool.integer(s->parts);
+  costs_.declare(s->buffer, counted);
   Nests tail(nests.begin() + 1, nests.end());
   Nests two = {s->partial, s->final};
   two.insert(two.end(), tail.begin(), tail.end());
@@ -274,6 +337,7 @@ void Coverer::in_parts(const Nests& nests, int64_t parts, const lower::FreshName
   where_ = {s->condition, true};
   Cover out = as_points(two, 1, own, 1);
   where_ = {};
+  out.priced.emplace_back(s->buffer, counted);
   out.kernels[0].nests.clear();
   two.erase(two.begin());
   if (!is_for_all_sizes) {
@@ -282,26 +346,23 @@ void Coverer::in_parts(const Nests& nests, int64_t parts, const lower::FreshName
     where_ = {s->condition, false};
     Cover whole = as_points(nests, 1, own, 1);
     where_ = {};
-    out.cycles += whole.cycles;
     all.kernels[0].nests = {nests[0]};
     all.kernels[0].lines.insert(all.kernels[0].lines.begin(), ir::make(line));
     all.kernels[0].others.emplace_back();  // without the parts of the line
-    out.cycles += all.cycles;
-    out.kernels.push_back(std::move(all.kernels[0]));
-    consider(std::move(out), tail, own, best_cover, has_one);
+    whole.kernels.clear();
+    out.append(std::move(whole));
+    out.append(std::move(all));
+    consider(std::move(out), tail, own, cheapest);
     return;
   }
   // The kernel that combines the parts may have more nests; its first nest is this one again.
-  if (has_one && out.cycles >= best_cover.cycles) return;
+  if (cheapest.is_beaten(out.cycles)) return;
   Cover behind = best(two, own);
   if (behind.kernels.empty() || behind.kernels[0].nests.empty()) return;
   behind.kernels[0].nests[0] = nests[0];
   behind.kernels[0].lines.push_back(ir::make(line));
-  behind.cycles += out.cycles;
-  if (has_one && behind.cycles >= best_cover.cycles) return;
-  behind.kernels.insert(behind.kernels.begin(), std::move(out.kernels[0]));
-  best_cover = std::move(behind);
-  has_one = true;
+  out.append(std::move(behind));
+  consider(std::move(out), {}, own, cheapest);
 }
 
 }  // namespace nautilus::choose

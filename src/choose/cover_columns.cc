@@ -87,7 +87,11 @@ std::optional<Cover> Coverer::as_columns(const Nests& nests, size_t count,
   made.lines.push_back(ir::make(decision::Lanes{1, {}}));
   made.lines.push_back(ir::make(decision::Each{each, {}}));
   if (held > 0) made.lines.push_back(ir::make(decision::Held{held, {}}));
-  out.cycles = costs_.points(*columns, 1, kept, each, where_, {}, held);
+  add([kernel =
+           NestCosts::Points{
+               .nests = *columns, .kept = kept, .where = where_, .each = each, .held = held}](
+          const NestCosts& c) { return c.points(kernel); },
+      out);
   out.kernels.push_back(std::move(made));
   return out;
 }

@@ -56,6 +56,8 @@ bool replaces_states(std::span<const MapNest> nests, const std::set<std::string>
          nests[1].axes.back().extent == around->axes.back().extent;
 }
 
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
 // One kernel of points whose lines are chosen one after the other. Each is tried: what lowering
 // refuses is not taken.
 class PointsChooser {
@@ -83,16 +85,17 @@ class PointsChooser {
         counted_(is_scan_ ? Nests{lower::with_elements(made_.nests, pool_)} : made_.nests) {}
 
   Cover run(int64_t most_lanes) {
-    cycles_ = cycles_of(counted_, 1, 1);
+    cost_ = cost_of({.lanes = 1});
     // Lanes for each point, where all its loops are reductions.
-    const double shared = most_lanes > 1 ? cycles_of(counted_, most_lanes, 1) : cycles_;
+    const Cost shared = most_lanes > 1 ? cost_of({.lanes = most_lanes}) : cost_;
     if (most_lanes <= 1 || !take_vectors(shared)) {
       take_lanes(most_lanes, shared);
       take_line();
       if (!take_transposed() && !take_spread()) take_each();
     }
     Cover out;
-    out.cycles = cycles_;
+    out.cycles = cost_.cycles;
+    out.prices.push_back(std::move(cost_.price));
     out.kernels.push_back(std::move(made_));
     return out;
   }
@@ -100,9 +103,23 @@ class PointsChooser {
  private:
   using Nests = std::vector<MapNest>;
 
-  double cycles_of(const Nests& nests, int64_t lanes, int64_t each, Expr across = {},
-                   int64_t held = 0) const {
-    return given_.costs.points(nests, lanes, kept_, each, given_.where, across, held);
+  struct Cost {
+    double cycles = 0;
+    Price price;
+  };
+
+  // Of the kernel with these lanes and points of a thread.
+  Cost cost_of(NestCosts::Points kernel, const Nests& nests) const {
+    kernel.nests = nests;
+    kernel.kept = kept_;
+    kernel.where = given_.where;
+    const double cycles = given_.costs.points(kernel);
+    return {cycles, [kernel = std::move(kernel)](const NestCosts& c) { return c.points(kernel); }};
+  }
+  Cost cost_of(NestCosts::Points kernel) const { return cost_of(std::move(kernel), counted_); }
+
+  void take_cheaper(Cost other) {
+    if (other.cycles < cost_.cycles) cost_ = std::move(other);
   }
 
   auto hinted() const {
@@ -121,7 +138,7 @@ class PointsChooser {
   }
 
   // The steps of a scan along memory, in vectors.
-  bool take_vectors(double shared) {
+  bool take_vectors(const Cost& shared) {
     const auto vectors =
         scan_vectors(made_.nests, kept_, given_.buffers, given_.target, hinted(), pool_);
     if (!vectors) return false;
@@ -133,24 +150,25 @@ class PointsChooser {
     add(decision::Each{vectors->each, {}});
     add(decision::Vector{.elements = vectors->vector});
     if (threads != points_.threads) add(decision::Threads{threads, {}});
-    cycles_ = shared;
+    cost_ = shared;
     return true;
   }
 
-  void take_lanes(int64_t most_lanes, double shared) {
+  void take_lanes(int64_t most_lanes, const Cost& shared) {
     // The steps of a scan that lie along memory are walked by a warp.
-    const bool is_worth =
-        is_scan_ ? most_lanes > 1 : shared < cycles_ && !is_short(made_.nests, most_lanes);
+    const bool is_worth = is_scan_
+                              ? most_lanes > 1
+                              : shared.cycles < cost_.cycles && !is_short(made_.nests, most_lanes);
     // A thread that walks along a scan alone has no time for elements: others compute them, unless
     // it writes them in place of the states.
     if (is_scan_ && made_.nests.size() > 1 && !replaces_states(made_.nests, kept_))
-      cycles_ = std::numeric_limits<double>::infinity();
+      cost_ = {kNever, [](const NestCosts&) { return kNever; }};
     if (is_worth) {
       auto parts = lowered();
       if (parts && lower::share_lanes(*parts, most_lanes, points_.threads, given_.target.limits,
                                       scratch_, pool_)) {
         lanes_ = most_lanes;
-        cycles_ = shared;
+        cost_ = shared;
       }
     }
     add(decision::Lanes{lanes_, {}});
@@ -197,7 +215,7 @@ class PointsChooser {
     add(decision::Each{along->each, {}});
     add(across);
     if (threads != points_.threads) add(decision::Threads{threads, {}});
-    cycles_ = cycles_of(made_.nests, 1, along->each, pool_.index(along->axis));
+    cost_ = cost_of({.each = along->each, .across = pool_.index(along->axis)}, made_.nests);
     return true;
   }
 
@@ -215,13 +233,13 @@ class PointsChooser {
     const int64_t points = each_ > 1 ? each_ : *spread->apart * *spread->down;
     // Turns that are written out name what they load: other loops read it from registers.
     const int64_t held = each_ > 1 ? 0 : points_.unrolled;
-    cycles_ = std::min(cycles_, cycles_of(made_.nests, 1, points, {}, held));
+    take_cheaper(cost_of({.each = points, .held = held}, made_.nests));
     return true;
   }
 
   void take_each() {
     if (lanes_ == 1 && each_ == 1) take_shared_turns();
-    if (each_ > 1) cycles_ = std::min(cycles_, cycles_of(made_.nests, 1, each_));
+    if (each_ > 1) take_cheaper(cost_of({.each = each_}, made_.nests));
     add(decision::Each{each_, {}});
     if (lanes_ > 1 || each_ > 1 || !given_.fills_machine) return;
     const auto parts = lowered();
@@ -252,7 +270,7 @@ class PointsChooser {
   lower::FreshNames scratch_;
   bool is_scan_;
   Nests counted_;
-  double cycles_ = 0;
+  Cost cost_;
   int64_t lanes_ = 1;
   int64_t each_ = 1;
 };
@@ -268,7 +286,8 @@ Cover Coverer::as_points(const Nests& nests, size_t count, const lower::FreshNam
   const auto patch = patch_points(made.nests, buffers_, target_, hinted, context_.pool);
   if (!patch) return out;
   const std::set<std::string> kept = kept_behind(nests, count);
-  const double cycles = costs_.patches(made.nests, kept, *patch, where_);
+  const NestCosts::Points kernel{made.nests, kept, where_};
+  const double cycles = costs_.patches(kernel, *patch);
   diag::Sink ignored(context_.sink.sources());
   ir::PassContext own{context_.pool, ignored, {}};
   lower::FreshNames scratch = names;
@@ -280,6 +299,7 @@ Cover Coverer::as_points(const Nests& nests, size_t count, const lower::FreshNam
   out.kernels.clear();
   out.kernels.push_back(std::move(made));
   out.cycles = cycles;
+  out.prices = {[kernel, patch = *patch](const NestCosts& c) { return c.patches(kernel, patch); }};
   return out;
 }
 

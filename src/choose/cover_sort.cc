@@ -12,7 +12,7 @@ namespace nautilus::choose {
 // A count of what comes before each element of a row, with the reductions that choose by it. Where
 // rows may be longer than lanes hold, the last kernel puts runs of them in order.
 std::optional<Cover> Coverer::as_sort(const Nests& nests) {
-  const auto order = lower::sort_nests(nests, program_.names, context_.pool);
+  const auto order = lower::sort_nests(nests, program_.names, target_, context_.pool);
   if (!order) return std::nullopt;
   const std::set<std::string> kept = kept_behind(nests, order->count);
   if (!lower::refuse_sort(*order, kept).empty()) return std::nullopt;
@@ -34,7 +34,8 @@ std::optional<Cover> Coverer::as_sort(const Nests& nests) {
     const double runs = std::ceil(costs_.hinted_extent(extent) / static_cast<double>(run));
     lines.push_back(ir::make(merge_shape(run, in_run, runs, target_)));
   }
-  out.cycles = costs_.sort(*order, shapes, kept);
+  add([order = *order, shapes, kept](const NestCosts& c) { return c.sort(order, shapes, kept); },
+      out);
   return out;
 }
 

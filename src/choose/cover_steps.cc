@@ -47,16 +47,14 @@ bool Coverer::reads_any(const MapNest& nest, const std::set<std::string>& names)
                      [&](const std::string& n) { return read.contains(n); });
 }
 
-void Coverer::in_steps(const Nests& nests, const lower::FreshNames& names, Cover& best_cover,
-                       bool& has_one) {
-  for (size_t inner = loops_of(nests[0]); inner-- > 1;)
-    in_steps(nests, inner, names, best_cover, has_one);
+void Coverer::in_steps(const Nests& nests, const lower::FreshNames& names, Cheapest& cheapest) {
+  for (size_t inner = loops_of(nests[0]); inner-- > 1;) in_steps(nests, inner, names, cheapest);
 }
 
 // This many axes with the smallest strides first. Neighbouring reductions over the same axes share
 // the step, so that they read shared elements together.
 void Coverer::in_steps(const Nests& nests, size_t inner, const lower::FreshNames& names,
-                       Cover& best_cover, bool& has_one) {
+                       Cheapest& cheapest) {
   lower::FreshNames own = names;
   Nests first;
   Nests rest;
@@ -83,28 +81,26 @@ void Coverer::in_steps(const Nests& nests, size_t inner, const lower::FreshNames
   all.insert(all.end(), rest.begin(), rest.end());
   all.insert(all.end(), nests.begin() + static_cast<std::ptrdiff_t>(first.size()), nests.end());
   const size_t count = first.size();
-  consider_steps(all, out, own, best_cover, has_one);
-  if (take_along(all, count, inner, own, out)) consider_steps(all, out, own, best_cover, has_one);
+  consider(out, all, own, cheapest);
+  if (take_along(all, count, inner, own, out)) consider(out, all, own, cheapest);
 }
 
 // Few long rows in pieces, or few columns, all reductions along them that can be.
-void Coverer::in_pieces(const Nests& nests, const lower::FreshNames& names, Cover& best_cover,
-                        bool& has_one) {
+void Coverer::in_pieces(const Nests& nests, const lower::FreshNames& names, Cheapest& cheapest) {
   const auto hinted = [&](expr::Expr e) { return costs_.hinted_extent(e); };
   in_pieces(
-      nests, [&](const MapNest& nest) { return usual_piece(nest, target_); }, names, best_cover,
-      has_one);
+      nests, [&](const MapNest& nest) { return usual_piece(nest, target_); }, names, cheapest);
   // Of sizes that were asked for: others may have few elements in a column.
   if (!costs_.is_asked()) return;
   in_pieces(
       nests,
       [&](const MapNest& nest) { return usual_column_piece(nest, target_, hinted, context_.pool); },
-      names, best_cover, has_one);
+      names, cheapest);
 }
 
 void Coverer::in_pieces(const Nests& nests,
                         const std::function<std::optional<int64_t>(const MapNest&)>& usual,
-                        const lower::FreshNames& names, Cover& best_cover, bool& has_one) {
+                        const lower::FreshNames& names, Cheapest& cheapest) {
   std::optional<int64_t> length;
   for (const MapNest& nest : nests) {
     length = usual(nest);
@@ -129,28 +125,14 @@ void Coverer::in_pieces(const Nests& nests,
     out.inner[target].push_back(ir::make(line));
     k = put_pieces(all, k, *made, kept);
   }
-  if (!out.inner.empty()) consider_steps(all, out, own, best_cover, has_one);
+  if (!out.inner.empty()) consider(out, all, own, cheapest);
 }
 
 void Coverer::declare(ir::Name buffer, const ir::TensorType& type, Cover& out) {
   buffers_.insert_or_assign(std::string(buffer.str()), type);
   costs_.declare(buffer, type);
   out.buffers.emplace_back(buffer, type);
-}
-
-void Coverer::consider_steps(const Nests& all, const Cover& steps, const lower::FreshNames& names,
-                             Cover& best_cover, bool& has_one) {
-  Cover behind = best(all, names);
-  if (has_one && behind.cycles >= best_cover.cycles) return;
-  std::map<std::string, ir::Block> inner = steps.inner;
-  for (auto& [statement, lines] : behind.inner) {
-    ir::Block& known = inner[statement];
-    known.insert(known.end(), lines.begin(), lines.end());
-  }
-  behind.inner = std::move(inner);
-  behind.buffers.insert(behind.buffers.begin(), steps.buffers.begin(), steps.buffers.end());
-  best_cover = std::move(behind);
-  has_one = true;
+  out.priced.emplace_back(buffer, type);
 }
 
 // Sums with terms that need numbers of the first sums of the list, in the same steps: their first

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "expr/walk.h"
+#include "ir/target_of.h"
 #include "ir/walk.h"
 #include "lower/places/sort_nests.h"
 #include "scalar/ops.h"
@@ -29,16 +30,16 @@ bool reads_any(const Op& op, const std::set<std::string>& tensors) {
 }
 
 // Moves the choices by the count at `at` behind it.
-void gather(ir::Block& ops, size_t at, expr::ExprPool& pool) {
+void gather(ir::Block& ops, size_t at, const target::Target& target, expr::ExprPool& pool) {
   const lower::FreshNames names(pool);
   std::vector<lower::MapNest> nests = {lower::map_nest(ops[at])};
-  if (!is_nest(ops[at]) || !lower::sort_nests(nests, names, pool)) return;
+  if (!is_nest(ops[at]) || !lower::sort_nests(nests, names, target, pool)) return;
   size_t end = at + 1;
   std::set<std::string> between;  // what is written behind the count
   for (size_t k = end; k < ops.size(); ++k) {
     nests.resize(1);
     if (is_nest(ops[k])) nests.push_back(lower::map_nest(ops[k]));
-    const auto order = lower::sort_nests(nests, names, pool);
+    const auto order = lower::sort_nests(nests, names, target, pool);
     if (order->count == 2 && !reads_any(ops[k], between)) {
       const auto first = ops.begin() + static_cast<std::ptrdiff_t>(end++);
       const auto moved = ops.begin() + static_cast<std::ptrdiff_t>(k);
@@ -56,7 +57,7 @@ void gather(ir::Block& ops, size_t at, expr::ExprPool& pool) {
 std::optional<ir::Program> gather_choices(const ir::Program& program, ir::PassContext& context) {
   ir::Program out = program;
   for (size_t k = 0; k < out.body.size(); ++k) {
-    if (is_nest(out.body[k])) gather(out.body, k, context.pool);
+    if (is_nest(out.body[k])) gather(out.body, k, ir::target_of(program), context.pool);
   }
   return out;
 }

@@ -53,7 +53,7 @@ void collect(const ir::Block& body, const ir::Axes& loops, std::vector<Work>& ou
 }  // namespace
 
 NestCosts::NestCosts(const ir::Program& program, const target::Target& target, expr::ExprPool& pool)
-    : target_(target), pool_(pool) {
+    : target_(&target), pool_(&pool) {
   std::vector<const ir::Dim*> dims;
   for (const ir::Op& op : program.body) {
     if (const auto* d = op.get<ir::Dim>()) dims.push_back(d);
@@ -107,7 +107,7 @@ bool NestCosts::is_known(Expr e, const Problem& at) {
 }
 
 double NestCosts::extent(Expr e, const Problem& at) const {
-  if (!is_known(e, at)) return static_cast<double>(target_.nests.usual_extent);
+  if (!is_known(e, at)) return static_cast<double>(target_->nests.usual_extent);
   return static_cast<double>(std::max<int64_t>(ir::evaluate_size(e, at.sizes), 1));
 }
 
@@ -125,46 +125,53 @@ double NestCosts::bytes_of(ir::Name tensor, const Problem& at) const {
   return n;
 }
 
-double NestCosts::points(std::span<const MapNest> nests, int64_t lanes,
-                         const std::set<std::string>& kept, int64_t each, const Where& where,
-                         Expr across, int64_t held) const {
+NestCosts NestCosts::on(const target::Target& target) const {
+  NestCosts out = *this;
+  out.target_ = &target;
+  return out;
+}
+
+bool NestCosts::is_run(const Where& where, const Problem& at) const {
+  return !where.condition || !is_known(where.condition, at) ||
+         (ir::evaluate(where.condition, at.sizes).i != 0) == where.holds;
+}
+
+double NestCosts::points(const Points& kernel) const {
   double sum = 0;
   for (const Problem& p : problems_) {
-    const bool is_run = !where.condition || !is_known(where.condition, p) ||
-                        (ir::evaluate(where.condition, p.sizes).i != 0) == where.holds;
-    if (is_run) sum += p.weight * points_at(nests, lanes, kept, each, across, held, p);
+    if (is_run(kernel.where, p)) sum += p.weight * points_at(kernel, p);
   }
   return sum;
 }
 
-double NestCosts::patches(std::span<const MapNest> nests, const std::set<std::string>& kept,
-                          const Patch& patch, const Where& where) const {
+double NestCosts::patches(const Points& kernel, const Patch& patch) const {
   double sum = 0;
   for (const Problem& p : problems_) {
-    const bool is_run = !where.condition || !is_known(where.condition, p) ||
-                        (ir::evaluate(where.condition, p.sizes).i != 0) == where.holds;
-    if (!is_run) continue;
-    Traffic traffic;
-    std::set<std::string, std::less<>> own;
-    for (const MapNest& nest : nests) {
-      for (const std::string& w : lower::written_by(nest)) {
-        own.insert(w);
-        if (kept.contains(w)) traffic.add(w, bytes_of(pool_.name(w), p));
-      }
-      ir::for_each_op(nest.body, [&](const ir::Op& op) {
-        ir::for_each_expr(op, [&](Expr root) {
-          for (ir::Name t : expr::tensors_read(root)) {
-            if (!own.contains(t.str())) traffic.add(t.str(), bytes_of(t, p));
-          }
-        });
-      });
-    }
-    const double work =
-        patch_cycles(patch, nests[0].axes, target_, [&](Expr e) { return extent(e, p); });
-    const double memory = memory_cycles(traffic) / target_.nests.single_share;
-    sum += p.weight * (target_.costs.next_kernel_cycles + std::max(memory, work));
+    if (is_run(kernel.where, p)) sum += p.weight * patches_at(kernel, patch, p);
   }
   return sum;
+}
+
+double NestCosts::patches_at(const Points& kernel, const Patch& patch, const Problem& at) const {
+  Traffic traffic;
+  std::set<std::string, std::less<>> own;
+  for (const MapNest& nest : kernel.nests) {
+    for (const std::string& w : lower::written_by(nest)) {
+      own.insert(w);
+      if (kernel.kept.contains(w)) traffic.add(w, bytes_of(pool_->name(w), at));
+    }
+    ir::for_each_op(nest.body, [&](const ir::Op& op) {
+      ir::for_each_expr(op, [&](Expr root) {
+        for (ir::Name t : expr::tensors_read(root)) {
+          if (!own.contains(t.str())) traffic.add(t.str(), bytes_of(t, at));
+        }
+      });
+    });
+  }
+  const double work =
+      patch_cycles(patch, kernel.nests[0].axes, *target_, [&](Expr e) { return extent(e, at); });
+  const double memory = memory_cycles(traffic) / target_->nests.single_share;
+  return target_->costs.next_kernel_cycles + std::max(memory, work);
 }
 
 double NestCosts::over_sizes(const std::function<double(const ir::Environment&)>& cycles) const {
@@ -176,90 +183,102 @@ double NestCosts::over_sizes(const std::function<double(const ir::Environment&)>
 double NestCosts::memory_cycles(const Traffic& traffic) const {
   double all = 0;
   for (const auto& tensor : traffic.bytes) all += tensor.second;
-  return all / target_.costs.memory_bytes_per_cycle;
+  return all / target_->costs.memory_bytes_per_cycle;
 }
 
-double NestCosts::points_at(std::span<const MapNest> nests, int64_t lanes,
-                            const std::set<std::string>& kept, int64_t each, Expr across,
-                            int64_t held, const Problem& at) const {
-  const target::NestCosts& c = target_.nests;
-  const auto sms = static_cast<double>(target_.board.sms);
-  Traffic traffic;
-  double most_points = 1;
+void NestCosts::add_scatter(const scalar::Scatter& scatter, double terms, double points, Expr fast,
+                            const Problem& at, Traffic& traffic) const {
+  const target::NestCosts& c = target_->nests;
+  const Expr element = pool_->read(scatter.target, scatter.value.dtype(), scatter.indices);
+  const Stride apart = fast ? stride(element, fast) : Stride::None;
+  const double lines = apart == Stride::One ? 1 : c.strided_lines;
+  const auto bytes = static_cast<double>(expr::bytes(element.dtype()));
+  traffic.cache_bytes += terms * bytes * lines * c.scatter_reads;
+  const double places = std::max(bytes_of(scatter.target, at) / bytes, 1.0);
+  // At few places terms meet in the shared memories.
+  const double apart_in = bytes * places <= static_cast<double>(target_->points.private_bytes)
+                              ? places * static_cast<double>(target_->board.sms)
+                              : places;
+  traffic.meetings = std::max(traffic.meetings, terms / apart_in);
+  // What the cache does not hold is read and written.
+  traffic.add(scatter.target.str(), 2 * std::min(points * bytes, bytes_of(scatter.target, at)));
+}
+
+// What one nest of the kernel does; the turns that a lane waits for.
+double NestCosts::add_work(const Points& kernel, const MapNest& nest, const Problem& at,
+                           Traffic& traffic) const {
+  const target::NestCosts& c = target_->nests;
+  const double points = count(nest.axes, at);
   double turns = 0;
-  std::set<std::string, std::less<>> own;
-  for (const MapNest& nest : nests) {
+  std::vector<Work> works;
+  collect(nest.body, {}, works);
+  for (const Work& w : works) {
+    const double steps = count(w.loops, at);
+    if (!w.loops.empty()) turns += std::ceil(steps / static_cast<double>(kernel.lanes));
+    // The axis in which neighbouring threads differ.
+    const bool is_shared = kernel.lanes > 1 && !w.loops.empty();
+    const Expr fast = is_shared           ? pool_->index(w.loops.back().name)
+                      : nest.axes.empty() ? Expr()
+                                          : pool_->index(nest.axes.back().name);
+    const bool is_held = steps <= static_cast<double>(kernel.held);
+    Traffic walked;
+    for (Expr value : w.values) {
+      traffic.operations += points * steps * operations_of(value, c);
+      expr::for_each(value, [&](Expr e) {
+        if (e.op() != EK::Read || traffic.own.contains(e.name().str())) return;
+        const auto bytes = static_cast<double>(expr::bytes(e.dtype()));
+        double touched = bytes;
+        for (const ir::Axes* axes : {&nest.axes, &w.loops}) {
+          for (const ir::Axis& a : *axes) {
+            if (expr::depends_on(e, pool_->index(a.name))) touched *= extent(a.extent, at);
+          }
+        }
+        const double all = std::min(touched, bytes_of(e.name(), at));
+        w.loops.empty() || is_held ? traffic.add(e.name().str(), all)
+                                   : walked.add(e.name().str(), all);
+        const bool is_transposed = kernel.across && stride(e, kernel.across) == Stride::One;
+        const Stride s = is_transposed ? Stride::One : fast ? stride(e, fast) : Stride::None;
+        const double line = s == Stride::Far    ? c.strided_lines
+                            : s == Stride::None ? c.same_lines
+                                                : 1;
+        traffic.cache_bytes += points * steps * bytes * line;
+      });
+    }
+    for (const scalar::Scatter& s : w.scattered)
+      add_scatter(s, points * steps, points, fast, at, traffic);
+    for (const auto& [tensor, bytes] : walked.bytes) traffic.walk(tensor, bytes);
+  }
+  return turns;
+}
+
+double NestCosts::points_at(const Points& kernel, const Problem& at) const {
+  const target::NestCosts& c = target_->nests;
+  const auto sms = static_cast<double>(target_->board.sms);
+  Traffic traffic;
+  for (const MapNest& nest : kernel.nests) {
     const bool scatters = nest.body[0].is<scalar::Scatter>();
     for (const std::string& w : lower::written_by(nest)) {
-      own.insert(w);
-      if (kept.contains(w) && !scatters) traffic.add(w, bytes_of(pool_.name(w), at));
+      traffic.own.insert(w);
+      if (kernel.kept.contains(w) && !scatters) traffic.add(w, bytes_of(pool_->name(w), at));
     }
   }
-  for (const MapNest& nest : nests) {
-    const double points = count(nest.axes, at);
-    most_points = std::max(most_points, points);
-    std::vector<Work> works;
-    collect(nest.body, {}, works);
-    for (const Work& w : works) {
-      const double steps = count(w.loops, at);
-      if (!w.loops.empty()) turns += std::ceil(steps / static_cast<double>(lanes));
-      // The axis in which neighbouring threads differ.
-      const bool is_shared = lanes > 1 && !w.loops.empty();
-      const Expr fast = is_shared           ? pool_.index(w.loops.back().name)
-                        : nest.axes.empty() ? Expr()
-                                            : pool_.index(nest.axes.back().name);
-      Traffic walked;
-      for (Expr value : w.values) {
-        traffic.operations += points * steps * operations_of(value, c);
-        expr::for_each(value, [&](Expr e) {
-          if (e.op() != EK::Read || own.contains(e.name().str())) return;
-          const auto bytes = static_cast<double>(expr::bytes(e.dtype()));
-          double touched = bytes;
-          for (const ir::Axes* axes : {&nest.axes, &w.loops}) {
-            for (const ir::Axis& a : *axes) {
-              if (expr::depends_on(e, pool_.index(a.name))) touched *= extent(a.extent, at);
-            }
-          }
-          const double all = std::min(touched, bytes_of(e.name(), at));
-          const bool is_held = steps <= static_cast<double>(held);
-          w.loops.empty() || is_held ? traffic.add(e.name().str(), all)
-                                     : walked.add(e.name().str(), all);
-          const bool is_transposed = across && stride(e, across) == Stride::One;
-          const Stride s = is_transposed ? Stride::One : fast ? stride(e, fast) : Stride::None;
-          const double line = s == Stride::Far    ? c.strided_lines
-                              : s == Stride::None ? c.same_lines
-                                                  : 1;
-          traffic.cache_bytes += points * steps * bytes * line;
-        });
-      }
-      for (const scalar::Scatter& s : w.scattered) {
-        const Expr element = pool_.read(s.target, s.value.dtype(), s.indices);
-        const Stride apart = fast ? stride(element, fast) : Stride::None;
-        const double lines = apart == Stride::One ? 1 : c.strided_lines;
-        const auto bytes = static_cast<double>(expr::bytes(element.dtype()));
-        traffic.cache_bytes += points * steps * bytes * lines * c.scatter_reads;
-        const double places = std::max(bytes_of(s.target, at) / bytes, 1.0);
-        // At few places terms meet in the shared memories.
-        const double apart_in = bytes * places <= static_cast<double>(target_.points.private_bytes)
-                                    ? places * sms
-                                    : places;
-        traffic.meetings = std::max(traffic.meetings, points * steps / apart_in);
-        // What the cache does not hold is read and written.
-        traffic.add(s.target.str(), 2 * std::min(points * bytes, bytes_of(s.target, at)));
-      }
-      for (const auto& [tensor, bytes] : walked.bytes) traffic.walk(tensor, bytes);
-    }
+  double most_points = 1;
+  double turns = 0;
+  for (const MapNest& nest : kernel.nests) {
+    most_points = std::max(most_points, count(nest.axes, at));
+    turns += add_work(kernel, nest, at, traffic);
   }
-  const double threads = most_points * static_cast<double>(lanes) / static_cast<double>(each);
+  const double threads =
+      most_points * static_cast<double>(kernel.lanes) / static_cast<double>(kernel.each);
   const double rounds =
-      std::max(1.0, threads / (sms * static_cast<double>(target_.limits.sm_threads)));
+      std::max(1.0, threads / (sms * static_cast<double>(target_->limits.sm_threads)));
   const double latency = rounds * (c.thread_cycles + turns * c.turn_cycles);
   const double cache =
       std::max(traffic.cache_bytes / (sms * c.cache_bytes), traffic.meetings * c.meeting_cycles);
   const double issue = traffic.operations * c.operation_slots /
-                       (sms * static_cast<double>(target_.limits.group_threads));
-  const double memory = memory_cycles(traffic) / (each > 1 ? 1 : c.single_share);
-  return target_.costs.next_kernel_cycles + std::max({memory, cache, issue, latency});
+                       (sms * static_cast<double>(target_->limits.group_threads));
+  const double memory = memory_cycles(traffic) / (kernel.each > 1 ? 1 : c.single_share);
+  return target_->costs.next_kernel_cycles + std::max({memory, cache, issue, latency});
 }
 
 }  // namespace nautilus::choose

@@ -24,6 +24,7 @@
 #include "lower/kernel/point_answers.h"
 #include "lower/places/sort_nests.h"
 #include "lower/rows/row_group.h"
+#include "scalar/ops.h"
 #include "target/target.h"
 
 namespace nautilus::choose {
@@ -38,16 +39,20 @@ class NestCosts {
     expr::Expr condition;
     bool holds = true;
   };
-  // The cost of one kernel with a thread, or `lanes` lanes, for each point or for each piece of
-  // several points. `kept`: tensors that are read after it, or outputs. `across`: a further axis
-  // along which a thread has points, or null. `held`: in loops with at most this many turns,
-  // elements that several loops read are loaded once.
-  double points(std::span<const lower::MapNest> nests, int64_t lanes,
-                const std::set<std::string>& kept, int64_t each, const Where& where,
-                expr::Expr across = {}, int64_t held = 0) const;
-  // Of a kernel with patches.
-  double patches(std::span<const lower::MapNest> nests, const std::set<std::string>& kept,
-                 const Patch& patch, const Where& where) const;
+  // One kernel with a thread, or several lanes, for each point or for each piece of several points.
+  struct Points {
+    std::vector<lower::MapNest> nests = {};
+    std::set<std::string> kept = {};  // tensors that are read after it, or outputs
+    Where where = {};
+    int64_t lanes = 1;
+    int64_t each = 1;
+    expr::Expr across = {};  // a further axis along which a thread has points, or null
+    // In loops with at most this many turns, elements that several loops read are loaded once.
+    int64_t held = 0;
+  };
+  double points(const Points& kernel) const;
+  // The same with patches.
+  double patches(const Points& kernel, const Patch& patch) const;
   // Of a kernel with known cycles at given sizes.
   double over_sizes(const std::function<double(const ir::Environment&)>& cycles) const;
   // Of a row kernel, or of elements. `may_share`: lanes may share its rows, where they are short.
@@ -64,6 +69,14 @@ class NestCosts {
 
   // Whether the hints are sizes that were asked for.
   bool is_asked() const { return is_asked_; }
+
+  // The cycles of a cost where all sizes are known or were asked for; else 0.
+  double cycles_of(double cost) const {
+    return problems_.size() == 1 ? cost / problems_[0].weight : 0;
+  }
+
+  // The same sizes and weights on a machine with other costs.
+  NestCosts on(const target::Target& target) const;
 
   // A buffer that the program does not declare yet.
   void declare(ir::Name buffer, const ir::TensorType& type) {
@@ -83,21 +96,28 @@ class NestCosts {
   double count(const ir::Axes& axes, const Problem& at) const;
   double bytes_of(ir::Name tensor, const Problem& at) const;
   double memory_cycles(const Traffic& traffic) const;
-  double points_at(std::span<const lower::MapNest> nests, int64_t lanes,
-                   const std::set<std::string>& kept, int64_t each, expr::Expr across, int64_t held,
-                   const Problem& at) const;
+  bool is_run(const Where& where, const Problem& at) const;
+  double points_at(const Points& kernel, const Problem& at) const;
+  double patches_at(const Points& kernel, const Patch& patch, const Problem& at) const;
+  double add_work(const Points& kernel, const lower::MapNest& nest, const Problem& at,
+                  Traffic& traffic) const;
+  void add_scatter(const scalar::Scatter& scatter, double terms, double points, expr::Expr fast,
+                   const Problem& at, Traffic& traffic) const;
   double sort_at(const lower::SortNests& order, const lower::SortShape& shape,
                  const std::set<std::string>& kept, const Problem& at) const;
   double far_bytes(const lower::RowGroup& group, const Problem& at) const;
   double rows_at(const lower::RowGroup& group, const std::set<std::string>& kept, bool may_share,
                  const Problem& at) const;
 
-  const target::Target& target_;
-  expr::ExprPool& pool_;
+  const target::Target* target_;
+  expr::ExprPool* pool_;
   std::map<std::string, ir::TensorType, std::less<>> types_;
   std::vector<Problem> problems_;
   Problem hinted_;
   bool is_asked_ = false;
 };
+
+// The cost of one kernel on a machine: what stays of a choice when the costs of the machine change.
+using Price = std::function<double(const NestCosts&)>;
 
 }  // namespace nautilus::choose

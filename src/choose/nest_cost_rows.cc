@@ -65,14 +65,14 @@ double NestCosts::rows(const lower::RowGroup& group, const std::set<std::string>
 
 // Bytes of the cache for elements that are far apart along the columns.
 double NestCosts::far_bytes(const lower::RowGroup& group, const Problem& at) const {
-  const Expr column = pool_.index(group.column.name);
+  const Expr column = pool_->index(group.column.name);
   const double elements = count(group.rows, at) * extent(group.column.extent, at);
   double bytes = 0;
   for (const RowStatement& s : group.statements) {
     expr::for_each(s.value, [&](Expr e) {
       if (e.op() == EK::Read && stride(e, column) == Stride::Far)
         bytes +=
-            elements * static_cast<double>(expr::bytes(e.dtype())) * target_.nests.strided_lines;
+            elements * static_cast<double>(expr::bytes(e.dtype())) * target_->nests.strided_lines;
     });
   }
   return bytes;
@@ -80,8 +80,8 @@ double NestCosts::far_bytes(const lower::RowGroup& group, const Problem& at) con
 
 double NestCosts::rows_at(const lower::RowGroup& group, const std::set<std::string>& kept,
                           bool may_share, const Problem& at) const {
-  const target::NestCosts& c = target_.nests;
-  const auto sms = static_cast<double>(target_.board.sms);
+  const target::NestCosts& c = target_->nests;
+  const auto sms = static_cast<double>(target_->board.sms);
   const double columns = extent(group.column.extent, at);
   const double rows = count(group.rows, at);
   const double walked = columns * count(group.outer, at);
@@ -89,7 +89,7 @@ double NestCosts::rows_at(const lower::RowGroup& group, const std::set<std::stri
   for (const RowStatement& s : group.statements)
     reductions += s.kind == RowStatement::Kind::Reduction ? 1 : 0;
   const bool is_held = group.outer.empty() &&
-                       columns <= static_cast<double>(target_.rows.most_columns) &&
+                       columns <= static_cast<double>(target_->rows.most_columns) &&
                        !leaves_registers(group);
   Traffic traffic;
   for (const RowStatement& s : group.statements) {
@@ -97,17 +97,17 @@ double NestCosts::rows_at(const lower::RowGroup& group, const std::set<std::stri
       traffic.add(s.target.str(), bytes_of(s.target, at));
     traffic.operations += rows * walked * operations_along_row(s.value, c);
   }
-  const lower::RowWalks walks = lower::row_walks(group, kept, pool_);
+  const lower::RowWalks walks = lower::row_walks(group, kept, *pool_);
   for (const auto& [tensor, reading] : walks.tensors) {
     const auto times =
         static_cast<double>(is_held ? std::min<int64_t>(reading.times, 1) : reading.times);
-    if (!reading.is_computed) traffic.add(tensor, bytes_of(pool_.name(tensor), at) * times);
+    if (!reading.is_computed) traffic.add(tensor, bytes_of(pool_->name(tensor), at) * times);
   }
-  const Lanes lanes = may_share ? lanes_of(group, columns, target_) : Lanes{};
+  const Lanes lanes = may_share ? lanes_of(group, columns, *target_) : Lanes{};
   const double together =
-      lanes.count > 0 ? static_cast<double>(target_.rows.threads) / lanes.count : 1;
-  const double under_way = sms * static_cast<double>(c.resident_rows) * together;
-  const auto block = static_cast<double>(target_.rows.turn_elements * target_.rows.threads);
+      lanes.count > 0 ? static_cast<double>(target_->rows.threads) / lanes.count : 1;
+  const double under_way = sms * c.resident_rows * together;
+  const auto block = static_cast<double>(target_->rows.turn_elements * target_->rows.threads);
   const double turns = walked / block;
   const double latency =
       std::max(1.0, rows / under_way) *
@@ -118,7 +118,7 @@ double NestCosts::rows_at(const lower::RowGroup& group, const std::set<std::stri
     traffic.operations +=
         rows * lanes.count * (c.lane_operations + 2 * reductions * std::log2(lanes.count));
   double issue = traffic.operations * c.operation_slots /
-                 (sms * static_cast<double>(target_.limits.group_threads));
+                 (sms * static_cast<double>(target_->limits.group_threads));
   // Without reductions a CTA has a block of a row's columns, the only one where rows are short:
   // its other threads have nothing to do.
   const double blocks = rows * std::ceil(columns / block);
@@ -128,10 +128,10 @@ double NestCosts::rows_at(const lower::RowGroup& group, const std::set<std::stri
   // Blocks that rows do not fill load one after the other: relu of 262144 x 250 f32 took 0.294 ms,
   // the 0.128 of its bytes and the 0.16 of its blocks; of 4096 columns 0.134, its bytes alone.
   if (reductions == 0 && columns < block)
-    return target_.costs.next_kernel_cycles + memory_cycles(traffic) +
+    return target_->costs.next_kernel_cycles + memory_cycles(traffic) +
            std::max({issue, cache, starts});
-  return target_.costs.next_kernel_cycles + std::max({memory_cycles(traffic) / lanes.share, issue,
-                                                      cache, reductions > 0 ? latency : starts});
+  return target_->costs.next_kernel_cycles + std::max({memory_cycles(traffic) / lanes.share, issue,
+                                                       cache, reductions > 0 ? latency : starts});
 }
 
 double NestCosts::sort(const lower::SortNests& order, std::span<const lower::SortShape> shapes,
@@ -168,18 +168,18 @@ double NestCosts::sort_at(const lower::SortNests& order, const lower::SortShape&
     write(c.target, c.places ? c.places : order.order.axis.extent);
   const int64_t run = shape.lanes * shape.each;
   const double runs = std::ceil(columns / static_cast<double>(run));
-  const int64_t in_run = lower::kept_of_run(order, kept, run, pool_);
+  const int64_t in_run = lower::kept_of_run(order, kept, run, *pool_);
   const double one =
-      target_.costs.next_kernel_cycles +
-      std::max(memory_cycles(traffic), sort_cycles(rows * runs, places, shape, target_));
+      target_->costs.next_kernel_cycles +
+      std::max(memory_cycles(traffic), sort_cycles(rows * runs, places, shape, *target_));
   if (runs <= 1) return one;
   // What passes from one kernel to the other: an element and its index.
   Traffic passed;
   const auto bytes =
       static_cast<double>(expr::bytes(order.order.element.dtype()) + expr::bytes(expr::DType::I32));
   passed.add(order.counts.str(), rows * runs * static_cast<double>(in_run) * bytes);
-  return one + target_.costs.next_kernel_cycles + memory_cycles(passed) +
-         std::max(memory_cycles(passed), merge_cycles(rows, runs, run, in_run, target_));
+  return one + target_->costs.next_kernel_cycles + memory_cycles(passed) +
+         std::max(memory_cycles(passed), merge_cycles(rows, runs, run, in_run, *target_));
 }
 
 }  // namespace nautilus::choose

@@ -4,15 +4,18 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 
 #include "choose/nest_cost.h"
 
 namespace nautilus::choose {
 
-// The bytes that a kernel moves: from memory each tensor once a walk, from the cache every access.
+// What a kernel does. Bytes come from memory once for each walk over a tensor, from the cache with
+// every access.
 struct NestCosts::Traffic {
   std::map<std::string, double, std::less<>> bytes;  // by tensor
+  std::set<std::string, std::less<>> own;            // tensors that the kernel writes
   double cache_bytes = 0;
   double operations = 0;
   double meetings = 0;  // terms of one element, which memory combines one after the other

@@ -240,7 +240,7 @@ bool NestKernels::scatter(size_t& i, size_t limit, const AskedKernel& asked) {
 
 bool NestKernels::sort(size_t& i, size_t limit, const AskedKernel& asked) {
   const std::vector<MapNest> group = nests_from(i, limit);
-  const auto nests = sort_nests(group, state_.names, context_.pool);
+  const auto nests = sort_nests(group, state_.names, target_, context_.pool);
   const std::set<std::string> kept = state_.kept_after(limit);
   if (!nests || nests->count != group.size()) {
     refuse(asked, "its statements are no count of an order and what chooses by it", context_);

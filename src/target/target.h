@@ -152,6 +152,7 @@ struct Tiles {
   int64_t speculating_groups;  // at least, for references that are guessed
   double speculating_share;    // of a thread's registers in the tiles of a step's products
   int64_t speculating_depth;   // depth of the product and columns of the others
+  int64_t reference_lag;       // powers of two that a lazy reference may lag
 };
 
 // Parts of a streamed axis, each with tiles of its own.
@@ -244,6 +245,7 @@ struct Points {
   int64_t sort_each;       // most elements of a lane that puts a row in order
   int64_t sort_usual;      // that it has by rule
   int64_t sort_row;        // most elements of such a row
+  int64_t few_places;      // places before this one are all walked over, beyond the row, too
   int64_t merge_each;      // neighbours of a run in a thread that merges
   int64_t merge_runs;      // that are merged at once; of more, pairs are before
   int64_t private_bytes;   // of a result, copies of which CTAs have in shared memory
@@ -276,7 +278,7 @@ struct NestCosts {
   double row_turn_cycles;      // of a step along a row that is walked over
   double reduction_cycles;     // of one reduction of a row
   double lane_operations;      // of a lane that shares a short row: to find it, to load and store
-  int64_t resident_rows;       // rows in flight on a multiprocessor
+  double resident_rows;        // rows in flight on a multiprocessor
   double sort_own;             // slots of a key for a step of sorting: inside a thread,
   double sort_lanes;           // between lanes of a warp,
   double sort_shared;          // and in shared memory

@@ -27,6 +27,7 @@ struct ScheduleOptions {
   bool program = false;
   bool check = false;
   bool sweep = false;
+  bool forms = false;
   size_t limit = 0;
   std::string folder;
   bool refused = false;
@@ -89,7 +90,8 @@ int run_sweep(const ScheduleOptions& o, const ir::Program& program, driver::Unit
   std::optional<std::vector<driver::SweptSchedule>> swept;
   std::string error;
   if (o.schedule.empty()) {
-    swept = driver::sweep(program, o.limit > 0 ? o.limit : kUsualSweep, unit);
+    swept = driver::sweep(program, o.forms ? driver::SweepOf::Forms : driver::SweepOf::Everything,
+                          o.limit > 0 ? o.limit : kUsualSweep, unit);
   } else {
     int code = kOk;
     const auto text = read_schedule(o.schedule, program, unit, code);
@@ -247,6 +249,10 @@ void add_schedule(CLI::App& app, int& exit_code) {
                                    "schedules to try, each with one kernel in place of several, "
                                    "best predicted at the sizes of --shape first; or, if there is "
                                    "a --schedule, the fillings of its holes");
+  c->add_flag("--forms", o->forms,
+              "of the sweep only other kernels for statements without tiles: rows or points, which "
+              "statements share one, steps of reductions")
+      ->needs(sweep);
   c->add_option("--limit", o->limit, "how many schedules of the sweep (12; of holes: all)")
       ->needs(sweep);
   c->add_option("-o", o->folder, "a folder for them: <program>.<n>.sched")->needs(sweep);

@@ -200,7 +200,7 @@ class Shapes {
     const double elements = rows_ * columns / target.costs.memory_bytes_per_cycle;
     const double held = elements * static_cast<double>(walks.held_bytes()) / share;
     const double walked = elements * static_cast<double>(walks.walked_bytes()) / choice_.walk_share;
-    const double under_way = static_cast<double>(target.board.sms * target.nests.resident_rows);
+    const double under_way = static_cast<double>(target.board.sms) * target.nests.resident_rows;
     const double steps = columns / static_cast<double>(choice_.turn_elements * choice_.threads);
     const double waiting = std::max(1.0, rows_ / under_way) * static_cast<double>(walks.walks) *
                            steps * target.nests.row_turn_cycles;

@@ -121,7 +121,7 @@ CaseResult CaseRunner::sweep_case(const ir::Program& program) {
   if (!read_request(program, test_.options, r, error)) return failed(error);
   std::map<std::string, int64_t> sizes(r.given.sizes.begin(), r.given.sizes.end());
   const auto limit = sizes.extract("limit");
-  const auto swept = sweep(with_hints(program, sizes),
+  const auto swept = sweep(with_hints(program, sizes), SweepOf::Everything,
                            limit.empty() ? kMostShown : static_cast<size_t>(limit.mapped()), unit_);
   return swept ? shown(with_or_without_cycles(sweep_text(*swept, true))) : failed(rendered());
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "compile/manager.h"
+#include "driver/kernels/kernel_forms.h"
 #include "driver/kernels/scheduling.h"
 #include "ir/target_of.h"
 #include "schedule/choose/sweep.h"
@@ -53,18 +54,31 @@ class Trial {
 
 }  // namespace
 
-std::optional<std::vector<SweptSchedule>> sweep(const ir::Program& program, size_t limit,
-                                                Unit& unit) {
+std::optional<std::vector<SweptSchedule>> sweep(const ir::Program& program, SweepOf what,
+                                                size_t limit, Unit& unit) {
   const auto first = first_schedule(program, unit);
   if (!first) return std::nullopt;
+  std::vector<schedule::Swept> all;
+  const auto add = [&](std::vector<schedule::Swept> more) {
+    for (schedule::Swept& s : more) all.push_back(std::move(s));
+  };
+  std::vector<schedule::Swept> others;
+  for (KernelForms& k : kernel_forms(*first, unit)) others.push_back(std::move(k.swept));
+  if (!others.empty()) others.erase(others.begin());  // the first schedule
+  if (what == SweepOf::Everything) {
+    const target::Target& target = ir::target_of(program);
+    add(schedule::sweep_candidates(first->decisions, first->kernels, first->rounded, target,
+                                   unit.pool));
+    // Other forms of the program and of kernels without tiles are few, and far from the best
+    // prediction: they follow it directly.
+    std::vector<schedule::Swept> forms = schedule::sweep_program_lines(first->decisions);
+    forms.insert(forms.end(), others.begin(), others.end());
+    all.insert(all.begin() + (all.empty() ? 0 : 1), forms.begin(), forms.end());
+    add(schedule::sweep_lines(first->decisions, target));
+  } else {
+    add(std::move(others));
+  }
   Trial trial(program, limit, unit);
-  std::vector<schedule::Swept> all = schedule::sweep_candidates(
-      first->decisions, first->kernels, first->rounded, ir::target_of(program), unit.pool);
-  // Other forms of the program are few, and far from the best prediction: they follow it directly.
-  const auto forms = schedule::sweep_program_lines(first->decisions);
-  all.insert(all.begin() + (all.empty() ? 0 : 1), forms.begin(), forms.end());
-  const auto lines = schedule::sweep_lines(first->decisions, ir::target_of(program));
-  all.insert(all.end(), lines.begin(), lines.end());
   for (const schedule::Swept& s : all) {
     if (trial.is_over()) break;
     trial.add(s.schedule, s.name, s.cycles);

@@ -13,11 +13,15 @@ struct SweptSchedule {
   std::string why;  // it was left out
 };
 
+// What a sweep tries: everything, or only other kernels for statements without tiles
+// (kernel_forms.h).
+enum class SweepOf { Everything, Forms };
+
 // Of a program of the math language, best predicted at its hints first, until `limit` schedules
 // have kernels; schedules that were left out are included, with the reason. Nothing if something
 // was reported.
-std::optional<std::vector<SweptSchedule>> sweep(const ir::Program& program, size_t limit,
-                                                Unit& unit);
+std::optional<std::vector<SweptSchedule>> sweep(const ir::Program& program, SweepOf what,
+                                                size_t limit, Unit& unit);
 
 // The fillings of a schedule with holes (schedule/text/holes.h) in their order, and no prediction.
 // `error` says why there are none, if nothing was reported.

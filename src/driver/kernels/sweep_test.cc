@@ -38,7 +38,7 @@ class SweepTest : public ::testing::Test {
 };
 
 TEST_F(SweepTest, EachScheduleIsAnotherOneWithASingleKernel) {
-  const auto swept = sweep(*program_, 8, unit_);
+  const auto swept = sweep(*program_, SweepOf::Everything, 8, unit_);
   ASSERT_TRUE(swept);
   std::set<std::string> programs;
   std::set<std::string> names;
@@ -94,7 +94,7 @@ TEST(Sweep, LinesOfRowsAreTried) {
   const auto program = load_text(
       "a.naut", "dims M, N\nX: bf16[M, N]\ns[i] = sum[j] f32(X[i,j])  -> f32\n", {}, unit);
   ASSERT_TRUE(program);
-  const auto swept = sweep(*program, 100, unit);
+  const auto swept = sweep(*program, SweepOf::Everything, 100, unit);
   ASSERT_TRUE(swept);
   size_t legal = 0;
   std::set<std::string> texts;

@@ -10,80 +10,37 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "driver/kernels/kernel_forms.h"
 #include "driver/kernels/scheduling.h"
 #include "driver/load/hints.h"
+#include "driver/run/fit_places.h"
 #include "schedule/choose/sweep.h"
 
 namespace nautilus::driver {
 namespace {
 
-using target::Costs;
+// What rows call the program's first schedule (bench/report.py).
+constexpr const char* kUntuned = "untuned";
+
 using target::Target;
 
-// A constant of the model, as a place in it.
-struct Place {
-  std::string name;
-  double Costs::*number = nullptr;                  // or
-  target::ByGroups<double> Costs::*list = nullptr;  // one of both
-  size_t groups = 0;
-
-  double& in(Costs& costs) const { return number ? costs.*number : (costs.*list)[groups]; }
-};
-
-std::vector<Place> places() {
-  std::vector<Place> out;
-  const auto add = [&](const char* name, double Costs::*number) {
-    out.push_back({fmt::format("costs.{}", name), number});
-  };
-  const auto add_list = [&](const char* name, target::ByGroups<double> Costs::*list) {
-    for (size_t g = 1; g <= 4; ++g)
-      out.push_back({fmt::format("costs.{}[{}]", name, g), nullptr, list, g});
-  };
-  add("memory_bytes_per_cycle", &Costs::memory_bytes_per_cycle);
-  add("launch_cycles", &Costs::launch_cycles);
-  add("next_kernel_cycles", &Costs::next_kernel_cycles);
-  add("alone_factor", &Costs::alone_factor);
-  add_list("mixed_factor", &Costs::mixed_factor);
-  add_list("turn_cycles", &Costs::turn_cycles);
-  add("shared_bytes_per_cycle", &Costs::shared_bytes_per_cycle);
-  add("copy_bytes_per_cycle", &Costs::copy_bytes_per_cycle);
-  add("cluster_factor", &Costs::cluster_factor);
-  add("unaligned_factor", &Costs::unaligned_factor);
-  add("special_slots", &Costs::special_slots);
-  add("extreme_slots", &Costs::extreme_slots);
-  add("speculated_slots", &Costs::speculated_slots);
-  add("cast_slots", &Costs::cast_slots);
-  add("load_slots", &Costs::load_slots);
-  add("take_slots", &Costs::take_slots);
-  add("line_slots", &Costs::line_slots);
-  add("row_slots", &Costs::row_slots);
-  add("other_registers", &Costs::other_registers);
-  add("spill_cycles", &Costs::spill_cycles);
-  add("crowded_factor", &Costs::crowded_factor);
-  add_list("group_factor", &Costs::group_factor);
-  add_list("hiding", &Costs::hiding);
-  add("tile_cycles", &Costs::tile_cycles);
-  add("tile_steps", &Costs::tile_steps);
-  add("result_cycles", &Costs::result_cycles);
-  add("start_cycles", &Costs::start_cycles);
-  add("step_floor", &Costs::step_floor);
-  add("dynamic_cycles", &Costs::dynamic_cycles);
-  add("part_cycles", &Costs::part_cycles);
-  add("exposed_steps", &Costs::exposed_steps);
-  add("last_tile_bytes", &Costs::last_tile_bytes);
-  return out;
-}
-
-// A program at some sizes, scheduled once; its candidates are costed again and again.
+// A program at some sizes, scheduled once; its candidates are costed again and again. Without tile
+// kernels, its candidates are other kernels for its statements.
 struct Modelled {
   Unit unit;
   FirstSchedule first;
+  std::vector<KernelForms> forms;
 
   std::map<std::string, double> cycles(const Target& target) {
     std::map<std::string, double> out;
-    for (const schedule::Swept& s : schedule::sweep_candidates(first.decisions, first.kernels,
-                                                               first.rounded, target, unit.pool))
-      out.emplace(s.name, s.cycles);
+    if (!first.kernels.empty()) {
+      for (const schedule::Swept& s : schedule::sweep_candidates(first.decisions, first.kernels,
+                                                                 first.rounded, target, unit.pool))
+        out.emplace(s.name, s.cycles);
+      return out;
+    }
+    for (const KernelForms& f : forms) out.emplace(f.swept.name, f.cycles_on(target));
+    if (!forms.empty()) out.emplace(kUntuned, forms[0].cycles_on(target));
     return out;
   }
 };
@@ -102,6 +59,7 @@ std::unique_ptr<Modelled> model(const MeasuredProblem& problem,
     auto first = program ? first_schedule(*program, out->unit) : std::nullopt;
     if (!first) return nullptr;
     out->first = std::move(*first);
+    if (out->first.kernels.empty()) out->forms = kernel_forms(out->first, out->unit);
     return out;
   }
   return nullptr;
@@ -127,6 +85,9 @@ class Fitter {
       const auto it = known.find(name);
       if (it != known.end() && it->second > 0) out.push_back({name, it->second, ms});
     }
+    // Of equal predictions the compiler takes the one that it considers first.
+    std::stable_partition(out.begin(), out.end(),
+                          [](const Prediction& x) { return x.name == kUntuned; });
     return out;
   }
 
@@ -147,11 +108,11 @@ class Fitter {
       for (double x : logs) sum += (x - mean) * (x - mean);
       count += static_cast<double>(logs.size());
     }
-    Costs table = table_.costs;
-    Costs costs = target.costs;
+    Target table = table_;
+    Target now = target;
     double away = 0;
-    for (const Place& place : places_) {
-      const double x = std::log(place.in(costs) / place.in(table));
+    for (const FitPlace& place : places_) {
+      const double x = std::log(place.in(now) / place.in(table));
       away += x * x;
     }
     return count == 0 ? 0 : sum / count + kPull * away;
@@ -169,7 +130,8 @@ class Fitter {
         tell({++tried, std::size(kSteps) * moving.size(), what});
         for (const double factor : {step, 1 / step}) {
           Target next = best;
-          places_[k].in(next.costs) *= factor;
+          double& constant = places_[k].in(next);
+          constant = std::min(constant * factor, places_[k].most);
           const double now = error(next);
           if (now >= least) continue;
           best = next;
@@ -189,7 +151,7 @@ class Fitter {
     std::vector<size_t> out;
     for (size_t k = 0; k < places_.size(); ++k) {
       Target moved = table_;
-      double& constant = places_[k].in(moved.costs);
+      double& constant = places_[k].in(moved);
       if (constant == 0) continue;
       constant *= 1.5;
       forget();
@@ -205,13 +167,13 @@ class Fitter {
     return out;
   }
 
-  const std::vector<Place>& all_places() const { return places_; }
+  const std::vector<FitPlace>& all_places() const { return places_; }
 
  private:
   const Target& table_;
   std::vector<const MeasuredProblem*> problems_;
   std::map<std::string, std::unique_ptr<Modelled>>& models_;
-  std::vector<Place> places_ = places();
+  std::vector<FitPlace> places_ = fit_places();
   std::map<std::string, std::map<std::string, double>> memo_;  // by problem, for one target
 };
 
@@ -329,10 +291,10 @@ std::optional<FitReport> fit_costs(const std::vector<MeasuredProblem>& problems,
   report.families = halves.size();
   Target found = all.fitted("constants for all programs", tell);
   const std::vector<size_t> probed = all.probed();
-  Costs in_table = target.costs;
+  Target in_table = target;
   for (size_t k = 0; k < all.all_places().size(); ++k) {
-    const Place& place = all.all_places()[k];
-    report.constants.push_back({place.name, place.in(found.costs), place.in(in_table),
+    const FitPlace& place = all.all_places()[k];
+    report.constants.push_back({place.name, place.in(found), place.in(in_table),
                                 std::find(probed.begin(), probed.end(), k) != probed.end()});
   }
   return report;

@@ -68,6 +68,34 @@ TEST(Fit, FindsTheConstantThatMadeTheTimes) {
   }
 }
 
+// Other kernels of a program without tiles, on a machine whose kernels along rows are slow.
+TEST(Fit, FindsWhatRowsCost) {
+  const std::vector<std::string> programs = {std::string(NAUTILUS_SOURCE_DIR) + "/bench/foreign"};
+  target::Target machine = target::sm_90a();
+  machine.nests.row_turn_cycles *= 8;
+  std::vector<MeasuredProblem> problems;
+  for (const int64_t rows : {64, 256, 2048}) {
+    MeasuredProblem p;
+    p.program = "softmax_long";
+    p.sizes = {{"M", rows}, {"N", 1000000}};
+    p.ms = predicted_cycles(p, programs, machine);
+    ASSERT_GT(p.ms.size(), 3u);
+    problems.push_back(std::move(p));
+  }
+  std::string error;
+  const auto report = fit_costs(
+      problems, programs, target::sm_90a(), [](const Step&) {}, &error);
+  ASSERT_TRUE(report) << error;
+  for (const FittedConstant& c : report->constants) {
+    if (c.name == "nests.row_turn_cycles") {
+      EXPECT_GT(c.value, 1.05 * c.in_table);
+    }
+    if (c.name == "nests.sort_own") {
+      EXPECT_FALSE(c.is_probed);
+    }
+  }
+}
+
 TEST(Fit, RowsOfUnknownProgramsAreNamed) {
   MeasuredProblem p;
   p.program = "nobody_has_it";

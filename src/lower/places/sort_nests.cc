@@ -17,8 +17,6 @@ using expr::DType;
 using expr::Expr;
 using EK = expr::Op;
 
-constexpr int64_t kFewPlaces = 1024;  // that lanes walk over where a row has fewer elements
-
 // A nest that reduces over one axis.
 std::optional<NestReduction> reduction_along(const MapNest& nest) {
   const auto out = reduction_of(nest);
@@ -28,7 +26,8 @@ std::optional<NestReduction> reduction_along(const MapNest& nest) {
 
 class SortReader {
  public:
-  SortReader(FreshNames names, expr::ExprPool& pool) : names_(std::move(names)), pool_(pool) {}
+  SortReader(FreshNames names, const target::Target& target, expr::ExprPool& pool)
+      : names_(std::move(names)), target_(target), pool_(pool) {}
 
   std::optional<SortNests> run(std::span<const MapNest> nests) {
     if (!read_count(nests[0])) return std::nullopt;
@@ -172,7 +171,8 @@ class SortReader {
     }
     const Expr place = expr::substitute(pool_, pool_.cast(DType::I64, asked), own);
     out.place = place;
-    if (place.op() == EK::IntConst && place.integer() >= 0 && place.integer() < kFewPlaces)
+    if (place.op() == EK::IntConst && place.integer() >= 0 &&
+        place.integer() < target_.points.few_places)
       return true;
     is_above_zero_ = pool_.binary(EK::Ge, place, pool_.integer(0));
     // Places behind the row have no element; the first of them stands for all.
@@ -189,6 +189,7 @@ class SortReader {
   Expr both(Expr a, Expr b) { return pool_.binary(EK::And, a, b); }
 
   FreshNames names_;
+  const target::Target& target_;
   expr::ExprPool& pool_;
   SortNests out_;
   ir::Axes axes_;  // of the count
@@ -200,8 +201,8 @@ class SortReader {
 }  // namespace
 
 std::optional<SortNests> sort_nests(std::span<const MapNest> nests, FreshNames names,
-                                    expr::ExprPool& pool) {
-  return SortReader(std::move(names), pool).run(nests);
+                                    const target::Target& target, expr::ExprPool& pool) {
+  return SortReader(std::move(names), target, pool).run(nests);
 }
 
 }  // namespace nautilus::lower

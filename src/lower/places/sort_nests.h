@@ -55,6 +55,6 @@ struct SortNests {
 
 // The first of the nests counts, those behind it choose by its result. Nothing for other nests.
 std::optional<SortNests> sort_nests(std::span<const MapNest> nests, FreshNames names,
-                                    expr::ExprPool& pool);
+                                    const target::Target& target, expr::ExprPool& pool);
 
 }  // namespace nautilus::lower

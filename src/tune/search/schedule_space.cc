@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "driver/kernels/kernel_forms.h"
 #include "driver/kernels/scheduling.h"
 #include "ir/target_of.h"
 #include "schedule/choose/sweep.h"
@@ -60,6 +61,11 @@ std::vector<Proposal> ScheduleSpace::seeds() {
   for (const schedule::Swept& s : schedule::sweep_candidates(first->decisions, first->kernels,
                                                              first->rounded, target, unit.pool))
     out.push_back({schedule::print(s.schedule), s.name, s.cycles});
+  const std::vector<driver::KernelForms> forms = driver::kernel_forms(*first, unit);
+  for (size_t k = 1; k < forms.size(); ++k) {
+    const schedule::Swept& s = forms[k].swept;
+    out.push_back({schedule::print(s.schedule), s.name, s.cycles});
+  }
   return out;
 }
 

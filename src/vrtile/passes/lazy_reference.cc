@@ -21,8 +21,6 @@ using ir::Name;
 using ir::Op;
 using EK = expr::Op;
 
-// How far (in powers of two) a reference may lag where no line says it.
-constexpr int64_t kLag = 8;
 // Weights grow by the lag: f32 has room for their sums up to this.
 constexpr int64_t kMostLag = 60;
 
@@ -30,7 +28,8 @@ class LazyReference {
  public:
   LazyReference(const ir::Program& program, ir::PassContext& context)
       : context_(context),
-        rows_(ir::target_of(program).matrix.warp_rows),
+        target_(ir::target_of(program)),
+        rows_(target_.matrix.warp_rows),
         pool_(context.pool),
         names_(program.body, context.pool),
         references_(program, context.pool) {}
@@ -65,7 +64,7 @@ class LazyReference {
     const auto& grid = op.as<Par>();
     const Op* line = decision::find<decision::Reference>(grid.body);
     const auto asked = line ? line->as<decision::Reference>() : decision::Reference{};
-    lag_ = asked.lag.value_or(kLag);
+    lag_ = asked.lag.value_or(target_.tiles.reference_lag);
     is_lazy_ = !line || asked.kind != ReferenceKind::Follow;
     has_choice_ = false;
     takes_narrow_ = false;
@@ -169,11 +168,12 @@ class LazyReference {
   }
 
   ir::PassContext& context_;
+  const target::Target& target_;
   int64_t rows_;  // that can branch for themselves
   expr::ExprPool& pool_;
   Names names_;
   References references_;
-  int64_t lag_ = kLag;
+  int64_t lag_ = 0;  // powers of two
   bool is_lazy_ = true;
   bool takes_narrow_ = false;  // references of single values of rows may lag
   std::string why_;            // why the last reference may not lag
