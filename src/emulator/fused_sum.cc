@@ -106,12 +106,12 @@ INLINE void find_largest(const Factors& f, const Exponents& exponents, int row, 
 }
 
 // Those of a sum from k = first up to before `end`.
-struct Terms {
+struct TermRange {
   int first;
   int end;
 };
 
-INLINE void add_terms(const Factors& f, int row, int column, Terms terms,
+INLINE void add_terms(const Factors& f, int row, int column, TermRange terms,
                       const Floats (&scale)[kBlock], Words (&sum)[kBlock]) {
   const float* a = f.a + row * f.depth();
   for (int k = terms.first; k < terms.end; ++k) {

@@ -42,13 +42,13 @@ int64_t step_along(Expr index, Expr axis) {
 }
 
 // The points that read windows.
-struct Points {
+struct WindowPoints {
   const ir::Axes& axes;
   int64_t near_bytes;
   expr::ExprPool& pool;
 };
 
-void look(const ir::Block& body, const Points& points, const ir::Axes& loops, int64_t turns,
+void look(const ir::Block& body, const WindowPoints& points, const ir::Axes& loops, int64_t turns,
           Windows& out) {
   const ir::Axes& axes = points.axes;
   expr::ExprPool& pool = points.pool;
