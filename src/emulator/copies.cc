@@ -94,8 +94,8 @@ void for_each_row(const Box& box, F&& row) {
 
 }  // namespace
 
-bool Cta::make_box(Thread& thread, const NamedBox& named, int line, Box* box) {
-  const auto& [map, address, rank, at] = named;
+bool Cta::make_box(Thread& thread, const NamedBox& of, int line, Box* box) {
+  const auto& [map, address, rank, at] = of;
   static_assert(sizeof(runtime::TensorMapView) <= sizeof(runtime::EncodedMap));
   box->view = static_cast<const runtime::TensorMapView*>(map);
   if (const std::string flaw = view_flaw(*box->view, rank); !flaw.empty()) {

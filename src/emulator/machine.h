@@ -260,7 +260,7 @@ struct Cta {
   void start_multicast(Thread& thread, const NamedBox& to, uint32_t bar, unsigned mask, int line);
   void start_store(Thread& thread, const NamedBox& from, int line);
   void wait_stores(Thread& thread, int pending);
-  bool make_box(Thread& thread, const NamedBox& named, int line, Box* box);
+  bool make_box(Thread& thread, const NamedBox& of, int line, Box* box);
   void finish_load(size_t which);
   void finish_store(PendingCopy& store);
 
