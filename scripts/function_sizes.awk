@@ -31,7 +31,7 @@ inside {
   next
 }
 pending {
-  if (/\{$/) { inside = 1; pending = in_tables = 0 } else if (/[;}]$/) pending = 0
+  if (/\{$/) { inside = 1; pending = in_tables = 0 } else if (/[;}]$/ || /^$/) pending = 0
   next
 }
 /^ *(template <.*> *)?(class|struct) [A-Za-z_:<>]+( final)?( : .*)? \{$/ {

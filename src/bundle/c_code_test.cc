@@ -28,13 +28,22 @@ typedef struct { void* stream; void* workspace; size_t workspace_bytes; int is_w
 #define BUNDLE test_bundle
 )text";
 
+// The function of the n-th expression; every third one, from the second on, is real.
+std::string c_function(int n, const plan::Code& code) {
+  const std::vector<SlotText> texts = {{"a", false}, {"b", false}, {"x", true}, {"c", false}};
+  return fmt::format(
+      "{0} e{1}(int64_t a, int64_t b, double x, int64_t c);\n"
+      "{0} e{1}(int64_t a, int64_t b, double x, int64_t c) {{\n"
+      "  (void)a, (void)b, (void)x, (void)c;\n  return {2};\n}}\n",
+      n % 3 == 1 ? "double" : "int64_t", n, c_expression(code, texts));
+}
+
 // The C compiler's answer to every expression is the plan's own.
 TEST(BundleCode, CComputesWhatThePlanDoes) {
   expr::ExprPool pool;
   plan::RandomExpressions generator(pool, 11);
   base::Random random(12);
   const plan::Slots slots = {{"a", 0}, {"b", 1}, {"x", 2}, {"c", 3}};
-  const std::vector<SlotText> texts = {{"a", false}, {"b", false}, {"x", true}, {"c", false}};
   constexpr int kCount = 400;
   std::vector<expr::Expr> expressions;
   std::string source(kTypes);
@@ -44,12 +53,7 @@ TEST(BundleCode, CComputesWhatThePlanDoes) {
     expressions.push_back(n % 3 == 0   ? generator.integer(depth)
                           : n % 3 == 1 ? generator.real(depth)
                                        : generator.condition(depth));
-    const plan::Code code = plan::Code::of(expressions.back(), slots);
-    source += fmt::format(
-        "{0} e{1}(int64_t a, int64_t b, double x, int64_t c);\n"
-        "{0} e{1}(int64_t a, int64_t b, double x, int64_t c) {{\n"
-        "  (void)a, (void)b, (void)x, (void)c;\n  return {2};\n}}\n",
-        n % 3 == 1 ? "double" : "int64_t", n, c_expression(code, texts));
+    source += c_function(n, plan::Code::of(expressions.back(), slots));
   }
   const std::string folder = testing::TempDir() + fmt::format("/bundle_code_{}", getpid());
   std::filesystem::create_directories(folder);

@@ -99,8 +99,8 @@ std::optional<LoweredKernel> lower_with(const ir::Program& tiles, decision::Oper
   if (nest) {
     const ir::Program complete = tile_unit(tiles, *nest, tiles.name);
     if (!(complete == tiles)) trace(the_pass("choose_tile_lines"), complete, own);
-    parts = lower::lower_tile_nest(complete, *nest_of(complete), complete.name, nullptr, tried, own,
-                                   &failure);
+    parts = lower::lower_tile_nest({complete, *nest_of(complete), complete.name}, nullptr, tried,
+                                   own, &failure);
   }
   auto out = parts ? finished(tiles, *parts, own) : std::nullopt;
   if (!out) {

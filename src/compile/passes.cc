@@ -108,9 +108,14 @@ PassInfo algebra(std::string_view name, ir::Pass run, std::string_view summary,
   return pass;
 }
 
-PassInfo arrow(std::string_view name, std::string_view from, std::string_view to, ir::Pass run,
-               std::string_view summary, std::string_view reads = {}, uint32_t needs = kNone) {
-  return {name, from, to, run, Stage::Arrow, summary, reads, needs};
+struct Levels {
+  std::string_view from;
+  std::string_view to;
+};
+
+PassInfo arrow(std::string_view name, Levels levels, ir::Pass run, std::string_view summary,
+               std::string_view reads = {}, uint32_t needs = kNone) {
+  return {name, levels.from, levels.to, run, Stage::Arrow, summary, reads, needs};
 }
 
 PassInfo tiles(std::string_view name, ir::Pass run, std::string_view summary,
@@ -230,11 +235,11 @@ const std::vector<PassInfo>& passes() {
        .summary = "operands that no box can bring are copied first",
        .reads = "algebra, store",
        .needs = kReductionsSplit},
-      arrow("spec_to_scalar", "spec", "scalar", lower::spec_to_scalar, "one loop nest per equation",
-            {}, kReductionsSplit),
-      arrow("schedule", "scalar", "scalar", nullptr, "statements become the nests of kernels",
+      arrow("spec_to_scalar", {"spec", "scalar"}, lower::spec_to_scalar,
+            "one loop nest per equation", {}, kReductionsSplit),
+      arrow("schedule", {"scalar", "scalar"}, nullptr, "statements become the nests of kernels",
             "every line of a schedule"),
-      arrow("scalar_to_vrtile", "scalar", "vrtile", lower::scalar_to_vrtile,
+      arrow("scalar_to_vrtile", {"scalar", "vrtile"}, lower::scalar_to_vrtile,
             "one tile op per innermost nest of a schedule"),
       tiles("merge_equal_tiles", vrtile::merge_equal_tiles,
             "of tiles made in the same way one stays"),
@@ -261,10 +266,10 @@ const std::vector<PassInfo>& passes() {
       tiles("specialise_segments", vrtile::specialise_segments,
             "steps that no mask touches get a loop of their own", "segments"),
       tiles("drop_unused_tiles", vrtile::drop_unused_tiles, "tiles that no store needs go"),
-      arrow("choose_tile_lines", "vrtile", "vrtile", choose::choose_tile_lines,
+      arrow("choose_tile_lines", {"vrtile", "vrtile"}, choose::choose_tile_lines,
             "nests of tiles get the lines that their lowering reads",
             "groups, order, source, bring, whole, fetch, promote"),
-      arrow("vrtile_to_matile", "vrtile", "matile", lower::vrtile_to_matile,
+      arrow("vrtile_to_matile", {"vrtile", "matile"}, lower::vrtile_to_matile,
             "kernels in nest form, with their plan",
             "groups, cluster, resident, order, source, bring, whole, fetch, promote"),
       // Layouts first: they say what a reduction's parts are. Branches before lanes: an exchange
@@ -295,22 +300,22 @@ const std::vector<PassInfo>& passes() {
              "tiles are taken from shared memory while products run", "takes"),
       kernel("multicast", matile::multicast,
              "the CTAs of a cluster load once what all of them need"),
-      arrow("join_axes", "scalar", "scalar", choose::join_axes,
+      arrow("join_axes", {"scalar", "scalar"}, choose::join_axes,
             "axes of the program's own tensors that always go together become one"),
-      arrow("gather_choices", "scalar", "scalar", choose::gather_choices,
+      arrow("gather_choices", {"scalar", "scalar"}, choose::gather_choices,
             "choices by the places of an order stand behind what counts them"),
-      arrow("choose_kernels", "scalar", "scalar", choose::choose_kernels,
+      arrow("choose_kernels", {"scalar", "scalar"}, choose::choose_kernels,
             "nests beside the tiles get kernels of rows, points and parts", "kernel, inner"),
-      arrow("choose_row_shapes", "scalar", "scalar", choose::choose_row_shapes,
+      arrow("choose_row_shapes", {"scalar", "scalar"}, choose::choose_row_shapes,
             "kernels along rows get their alternatives by the number of columns",
             "columns, vector, hold, groups, each"),
-      arrow("choose_row_registers", "scalar", "scalar", choose::choose_row_registers,
+      arrow("choose_row_registers", {"scalar", "scalar"}, choose::choose_row_registers,
             "threads of kernels along rows get what they keep in registers",
             "shared, keep, unpacked, moving, registers"),
-      arrow("choose_point_lines", "scalar", "scalar", choose::choose_point_lines,
+      arrow("choose_point_lines", {"scalar", "scalar"}, choose::choose_point_lines,
             "kernels of points and parts get the lines that their lowering reads",
             "lanes, each, vector, unroll, points, private, first, merge, threads, resident"),
-      arrow("program_to_matile", "scalar", "matile", program_to_matile,
+      arrow("program_to_matile", {"scalar", "matile"}, program_to_matile,
             "every nest becomes a kernel, grid nests by way of the passes from scalar_to_vrtile "
             "on",
             "fuse, split, last, columns, vector, hold, groups, shared, keep, unpacked, moving, "

@@ -65,7 +65,8 @@ bool ElementText::is_memory(Expr read) const {
 
 std::string ElementText::limits(Expr e, const std::string& name, const std::string& reg,
                                 Writer& out) {
-  return emit_limits(e, domain_, names(reg), scope_.divisors, *scope_.pool, name, reg, out);
+  const ExpressionNames own = names(reg);
+  return emit_limits(e, {domain_, own, scope_.divisors, *scope_.pool}, name, reg, out);
 }
 
 bool ElementText::depends_on_axis(Expr e) const {

@@ -61,9 +61,9 @@ void drop_pieces(const matile::Domain& domain, const std::vector<int64_t>& facto
   }
 }
 
-std::optional<Bound> bound_of(Expr condition, const matile::Domain& domain,
-                              const ExpressionNames& names, const expr::Divisors& divisors,
-                              expr::ExprPool& pool) {
+std::optional<Bound> bound_of(Expr condition, const LimitScope& scope) {
+  const matile::Domain& domain = scope.domain;
+  expr::ExprPool& pool = scope.pool;
   auto rest = difference_of(condition);
   if (!rest) return std::nullopt;
   std::vector<int64_t> coefficients;
@@ -88,7 +88,7 @@ std::optional<Bound> bound_of(Expr condition, const matile::Domain& domain,
       if (expr::depends_on(atom, pool.index(axis))) return std::nullopt;
     }
   }
-  ExpressionNames own = names;
+  ExpressionNames own = scope.names;
   own.is_value = false;
   std::vector<int64_t> factors;  // on the other side of the comparison
   for (int64_t c : coefficients) factors.push_back(-c);
@@ -97,7 +97,7 @@ std::optional<Bound> bound_of(Expr condition, const matile::Domain& domain,
                             return sum_at(domain.layout, factors, {0, 0, 0, e});
                           }),
               expression(expr::to_expr(pool, *rest), own)};
-  drop_pieces(domain, factors, *rest, divisors, bound.registers);
+  drop_pieces(domain, factors, *rest, scope.divisors, bound.registers);
   for (size_t k = 0; k < coefficients.size(); ++k) {
     const std::string thread = matile::thread_coordinate(domain.layout, static_cast<int>(k));
     if (coefficients[k] == 0 || thread == "0") continue;
@@ -130,12 +130,11 @@ std::optional<expr::Poly> difference_of(Expr e) {
   return d ? expr::plus(*d, -1) : std::nullopt;
 }
 
-std::string emit_limits(Expr condition, const matile::Domain& domain, const ExpressionNames& names,
-                        const expr::Divisors& divisors, expr::ExprPool& pool,
-                        const std::string& name, const std::string& e, Writer& out) {
+std::string emit_limits(Expr condition, const LimitScope& scope, const std::string& name,
+                        const std::string& e, Writer& out) {
   std::vector<Bound> bounds;
   for (Expr part : expr::conjuncts(condition)) {
-    auto bound = bound_of(part, domain, names, divisors, pool);
+    auto bound = bound_of(part, scope);
     if (!bound) return "";
     bounds.push_back(std::move(*bound));
   }

@@ -24,11 +24,17 @@ struct ExpressionNames;
 // A comparison of integers as `difference >= 0`; empty if it is none.
 std::optional<expr::Poly> difference_of(expr::Expr e);
 
+// Where a condition is asked: at the points of a domain.
+struct LimitScope {
+  const matile::Domain& domain;
+  const ExpressionNames& names;
+  const expr::Divisors& divisors;
+  expr::ExprPool& pool;
+};
+
 // Writes the limits of a conjunction of integer comparisons and returns the condition of register
 // `e` over them; an empty string if the condition has another form. `name` is new in the scope.
-std::string emit_limits(expr::Expr condition, const matile::Domain& domain,
-                        const ExpressionNames& names, const expr::Divisors& divisors,
-                        expr::ExprPool& pool, const std::string& name, const std::string& e,
-                        Writer& out);
+std::string emit_limits(expr::Expr condition, const LimitScope& scope, const std::string& name,
+                        const std::string& e, Writer& out);
 
 }  // namespace nautilus::emit

@@ -78,6 +78,44 @@ std::string folded_place(const GlobalTensor& global, std::span<const Expr> indic
   return out;
 }
 
+// The offset of a domain's elements, apart from what all of them have in common.
+struct AlongDomain {
+  std::vector<int64_t> steps;  // of its axes
+  std::string thread;          // text of what the thread adds
+};
+
+// Takes the domain's axes out of an offset; nothing if their steps are not constant.
+std::optional<AlongDomain> along_domain(const matile::Domain& pieces, Poly& offset,
+                                        expr::ExprPool& pool) {
+  AlongDomain out;
+  for (size_t a = 0; a < pieces.axes.size(); ++a) {
+    const auto parts = offset.split(pool.index(pieces.axes[a]));
+    const auto step = parts ? parts->first.constant() : std::nullopt;
+    if (!step && !(parts && parts->first.is_zero())) return std::nullopt;
+    out.steps.push_back(step.value_or(0));
+    offset = parts->second;
+    const std::string thread = matile::thread_coordinate(pieces.layout, static_cast<int>(a));
+    if (out.steps.back() != 0 && thread != "0")
+      out.thread +=
+          fmt::format("{}{} * ({})", out.thread.empty() ? "" : " + ", out.steps.back(), thread);
+  }
+  return out;
+}
+
+// Takes what unrolling makes constant out of an offset: it goes into the instructions, so that all
+// pieces have one address.
+std::string take_numbers(Poly& offset, const RegisterScope& scope) {
+  std::string numbers;
+  for (const auto& [name, extent] : scope.unrolled) {
+    const auto parts = offset.split(scope.pool->index(name));
+    const auto step = parts ? parts->first.constant() : std::nullopt;
+    if (!step || *step < 0) continue;
+    numbers += fmt::format(" + {} * {}", *step, identifier(name));
+    offset = parts->second;
+  }
+  return numbers;
+}
+
 }  // namespace
 
 std::optional<int> deciding_end(Expr condition, Expr axis) {
@@ -130,39 +168,21 @@ std::optional<VectorAccess> vector_access(const Domain& domain, std::string_view
     if (!is_line) return std::nullopt;
     access.is_asked = true;
   }
-  std::vector<int64_t> steps;
-  std::string along;
-  for (size_t a = 0; a < domain.axes.size(); ++a) {
-    const auto parts = rest->split(scope.pool->index(domain.axes[a]));
-    const auto step = parts ? parts->first.constant() : std::nullopt;
-    if (!step && !(parts && parts->first.is_zero())) return std::nullopt;
-    steps.push_back(step.value_or(0));
-    rest = parts->second;
-    const std::string thread = matile::thread_coordinate(pieces->layout, static_cast<int>(a));
-    if (steps.back() != 0 && thread != "0")
-      along += fmt::format("{}{} * ({})", along.empty() ? "" : " + ", steps.back(), thread);
-  }
-  if (steps[static_cast<size_t>(pieces->axis)] != access.width) return std::nullopt;
+  auto along = along_domain(access.pieces, *rest, *scope.pool);
+  if (!along || along->steps[static_cast<size_t>(pieces->axis)] != access.width)
+    return std::nullopt;
   access.register_ = matile::fit(pieces->layout, [&](int e) {
     const auto point = pieces->layout.coordinates_of({0, 0, 0, e});
     int64_t sum = 0;
-    for (size_t a = 0; a < point.size(); ++a) sum += steps[a] * point[a];
+    for (size_t a = 0; a < point.size(); ++a) sum += along->steps[a] * point[a];
     return static_cast<int>(sum);
   });
-  // Values that unrolling makes constant go into the instructions: one address for all pieces.
-  std::string numbers;
-  for (const auto& [name, extent] : scope.unrolled) {
-    const auto parts = rest->split(scope.pool->index(name));
-    const auto step = parts ? parts->first.constant() : std::nullopt;
-    if (!step || *step < 0) continue;
-    numbers += fmt::format(" + {} * {}", *step, identifier(name));
-    rest = parts->second;
-  }
+  const std::string numbers = take_numbers(*rest, scope);
   if (!rest->is_zero())
-    along += fmt::format("{}{}", along.empty() ? "" : " + ",
-                         text.at(expr::to_expr(*scope.pool, *rest), "0"));
-  if (!along.empty())
-    access.thread += fmt::format("{}(u64)({})", access.thread.empty() ? "" : " + ", along);
+    along->thread += fmt::format("{}{}", along->thread.empty() ? "" : " + ",
+                                 text.at(expr::to_expr(*scope.pool, *rest), "0"));
+  if (!along->thread.empty())
+    access.thread += fmt::format("{}(u64)({})", access.thread.empty() ? "" : " + ", along->thread);
   if (access.thread.empty()) access.thread = "0";
   access.thread += numbers;
   return access;

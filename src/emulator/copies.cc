@@ -94,8 +94,8 @@ void for_each_row(const Box& box, F&& row) {
 
 }  // namespace
 
-bool Cta::make_box(Thread& thread, const void* map, uint32_t address, int rank, const int* at,
-                   int line, Box* box) {
+bool Cta::make_box(Thread& thread, const NamedBox& of, int line, Box* box) {
+  const auto& [map, address, rank, at] = of;
   static_assert(sizeof(runtime::TensorMapView) <= sizeof(runtime::EncodedMap));
   box->view = static_cast<const runtime::TensorMapView*>(map);
   if (const std::string flaw = view_flaw(*box->view, rank); !flaw.empty()) {
@@ -116,16 +116,15 @@ bool Cta::make_box(Thread& thread, const void* map, uint32_t address, int rank, 
   return check_shared(thread, address, box->bytes, 128, line);
 }
 
-void Cta::start_load(Thread& thread, uint32_t to, const void* map, uint32_t bar, int rank,
-                     const int* at, int line) {
+void Cta::start_load(Thread& thread, const NamedBox& to, uint32_t bar, int line) {
   PendingCopy load = {.box = {}, .barrier = bar, .thread = &thread, .line = line};
   if (!machine.check_waited(thread, false, line)) return;
-  if (!make_box(thread, map, to, rank, at, line, &load.box)) return;
+  if (!make_box(thread, to, line, &load.box)) return;
   const PhaseBarrier* full = find_barrier(thread, bar, line);
   if (full == nullptr) return;
   const Knowledge& knows = thread.cta->warp_of(thread).knows;
-  const uint32_t end = to + static_cast<uint32_t>(load.box.bytes);
-  for (uint32_t address = to; address < end; address += 16) {
+  const uint32_t end = to.address + static_cast<uint32_t>(load.box.bytes);
+  for (uint32_t address = to.address; address < end; address += 16) {
     const uint32_t offset = address - SharedMemory::kBase;
     Granule& granule = memory.granule(address);
     if (granule.loads + granule.stores + granule.products != 0) {
@@ -154,7 +153,7 @@ void Cta::start_load(Thread& thread, uint32_t to, const void* map, uint32_t bar,
                                       describe_barrier(barriers[static_cast<size_t>(barrier)])));
     }
   }
-  for (uint32_t address = to; address < end; address += 16) {
+  for (uint32_t address = to.address; address < end; address += 16) {
     Granule& granule = memory.granule(address);
     ++granule.loads;
     granule.is_written = true;
@@ -170,14 +169,14 @@ void Cta::start_load(Thread& thread, uint32_t to, const void* map, uint32_t bar,
       word_combines.clear(word);
     }
   }
-  std::memset(memory.at(to), 0xff, static_cast<size_t>(load.box.bytes));
+  std::memset(memory.at(to.address), 0xff, static_cast<size_t>(load.box.bytes));
   loads.push_back(load);
 }
 
 // Each CTA gets the box at the same place and its own barrier the bytes, whenever they arrive
 // there.
-void Cta::start_multicast(Thread& thread, uint32_t to, const void* map, uint32_t bar, unsigned mask,
-                          int rank, const int* at, int line) {
+void Cta::start_multicast(Thread& thread, const NamedBox& to, uint32_t bar, unsigned mask,
+                          int line) {
   if (mask == 0 || mask >> cluster.ctas.size() != 0) {
     return machine.fail(
         thread, line,
@@ -190,7 +189,7 @@ void Cta::start_multicast(Thread& thread, uint32_t to, const void* map, uint32_t
       return machine.fail(thread, line,
                           fmt::format("multicast to CTA {}, which has ended", target.index));
     }
-    target.start_load(thread, to, map, bar, rank, at, line);
+    target.start_load(thread, to, bar, line);
   }
 }
 
@@ -226,13 +225,12 @@ void Cta::finish_load(size_t which) {
   complete_phases(barrier);
 }
 
-void Cta::start_store(Thread& thread, const void* map, uint32_t from, int rank, const int* at,
-                      int line) {
+void Cta::start_store(Thread& thread, const NamedBox& from, int line) {
   PendingCopy store = {.box = {}, .thread = &thread, .line = line};
   if (!machine.check_waited(thread, true, line)) return;
-  if (!make_box(thread, map, from, rank, at, line, &store.box)) return;
-  const uint32_t end = from + static_cast<uint32_t>(store.box.bytes);
-  for (uint32_t address = from; address < end; address += 16) {
+  if (!make_box(thread, from, line, &store.box)) return;
+  const uint32_t end = from.address + static_cast<uint32_t>(store.box.bytes);
+  for (uint32_t address = from.address; address < end; address += 16) {
     const Granule& granule = memory.granule(address);
     if (std::string why = unordered_read(warp_of(thread), address, "TMA store from");
         !why.empty()) {
@@ -255,7 +253,8 @@ void Cta::start_store(Thread& thread, const void* map, uint32_t from, int rank, 
                                       address - SharedMemory::kBase, describe_warp(*this, other)));
     }
   }
-  for (uint32_t address = from; address < end; address += 16) ++memory.granule(address).stores;
+  for (uint32_t address = from.address; address < end; address += 16)
+    ++memory.granule(address).stores;
   thread.open_stores.push_back(store);
   ++unread_stores;
 }

@@ -136,66 +136,84 @@ std::string describe_source(const Machine& machine, int line) {
   return fmt::format("  --> line {}: {}\n", line, machine.body.line_text(line));
 }
 
+namespace {
+
+// Threads with the same reason to wait.
+struct Waiting {
+  std::string role;
+  std::string what;
+  int line;
+  std::map<int, uint32_t> lanes;  // of warps
+};
+
+// Keyed by what they have in common, in the order of their first thread.
+std::vector<Waiting> waiting_in(const Cta& cta) {
+  std::vector<Waiting> all;
+  for (const Thread& thread : cta.threads) {
+    if (thread.is_finished) continue;
+    const std::string role = role_of(thread);
+    const std::string what = describe_wait(thread);
+    Waiting* entry = nullptr;
+    for (Waiting& other : all) {
+      if (other.role == role && other.what == what && other.line == thread.wait.line) {
+        entry = &other;
+      }
+    }
+    if (entry == nullptr) {
+      all.push_back({role, what, thread.wait.line, {}});
+      entry = &all.back();
+    }
+    entry->lanes[thread.warp()] |= 1u << thread.lane();
+  }
+  return all;
+}
+
+std::vector<int> returned_warps(const Cta& cta) {
+  std::vector<int> returned;
+  for (size_t first = 0; first < cta.threads.size(); first += kWarp) {
+    int finished = 0;
+    for (size_t lane = 0; lane < kWarp; ++lane) finished += cta.threads[first + lane].is_finished;
+    if (finished == kWarp) returned.push_back(cta.threads[first].warp());
+  }
+  return returned;
+}
+
+std::string describe_threads(const std::map<int, uint32_t>& lanes) {
+  std::vector<int> whole;
+  std::string parts;
+  for (const auto& [warp, mask] : lanes) {
+    if (mask == ~0u) {
+      whole.push_back(warp);
+    } else {
+      parts += fmt::format("{}warp {} {} {}", parts.empty() ? "" : ", ", warp,
+                           std::has_single_bit(mask) ? "lane" : "lanes", describe_lanes(mask));
+    }
+  }
+  std::string out;
+  if (!whole.empty()) {
+    out = fmt::format("{} {}", whole.size() == 1 ? "warp" : "warps", ranges(whole));
+  }
+  if (!parts.empty()) out += (out.empty() ? "" : ", ") + parts;
+  return out;
+}
+
+}  // namespace
+
 std::string describe_deadlock(const Machine& machine, const std::vector<Cta*>& ctas) {
   std::string out = "deadlock: nobody can run and no copy is under way\n";
   for (const Cta* cta : ctas) {
-    // Keyed by what they have in common, in the order of their first thread.
-    struct Waiting {
-      std::string role;
-      std::string what;
-      int line;
-      std::map<int, uint32_t> lanes;
-    };
-    std::vector<Waiting> all;
-    std::vector<int> returned;
     for (const auto& other : cta->cluster.ctas) {
       if (other->is_over())
         out += fmt::format("CTA {}, of the same cluster as CTA {}, has ended\n", other->index,
                            cta->index);
     }
-    for (size_t first = 0; first < cta->threads.size(); first += kWarp) {
-      int finished = 0;
-      for (size_t lane = 0; lane < kWarp; ++lane)
-        finished += cta->threads[first + lane].is_finished;
-      if (finished == kWarp) returned.push_back(cta->threads[first].warp());
-    }
-    if (!returned.empty()) {
+    if (const std::vector<int> returned = returned_warps(*cta); !returned.empty()) {
       out += fmt::format("CTA {}: {} {} returned\n", cta->index,
                          returned.size() == 1 ? "warp" : "warps", ranges(returned));
     }
-    for (const Thread& thread : cta->threads) {
-      if (thread.is_finished) continue;
-      const std::string role = role_of(thread);
-      const std::string what = describe_wait(thread);
-      Waiting* entry = nullptr;
-      for (Waiting& other : all) {
-        if (other.role == role && other.what == what && other.line == thread.wait.line) {
-          entry = &other;
-        }
-      }
-      if (entry == nullptr) {
-        all.push_back({role, what, thread.wait.line, {}});
-        entry = &all.back();
-      }
-      entry->lanes[thread.warp()] |= 1u << thread.lane();
-    }
-    for (const Waiting& entry : all) {
-      std::vector<int> whole;
-      std::string parts;
-      for (const auto& [warp, mask] : entry.lanes) {
-        if (mask == ~0u) {
-          whole.push_back(warp);
-        } else {
-          parts += fmt::format("{}warp {} {} {}", parts.empty() ? "" : ", ", warp,
-                               std::has_single_bit(mask) ? "lane" : "lanes", describe_lanes(mask));
-        }
-      }
-      std::string who;
-      if (!whole.empty()) {
-        who = fmt::format("{} {}", whole.size() == 1 ? "warp" : "warps", ranges(whole));
-      }
-      if (!parts.empty()) who += (who.empty() ? "" : ", ") + parts;
-      out += fmt::format("CTA {}, {}, {}: {}\n{}", cta->index, entry.role, who, entry.what,
+    for (const Waiting& entry : waiting_in(*cta)) {
+      out += fmt::format("CTA {}, {}, {}: {}\n{}", cta->index, entry.role,
+                         describe_threads(entry.lanes), entry.what,
                          describe_source(machine, entry.line));
     }
   }

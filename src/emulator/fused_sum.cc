@@ -105,11 +105,16 @@ INLINE void find_largest(const Factors& f, const Exponents& exponents, int row, 
   }
 }
 
-// Adds the terms from k = first up to before `end`.
-INLINE void add_terms(const Factors& f, int row, int column, int first, int end,
+// Those of a sum from k = first up to before `end`.
+struct TermRange {
+  int first;
+  int end;
+};
+
+INLINE void add_terms(const Factors& f, int row, int column, TermRange terms,
                       const Floats (&scale)[kBlock], Words (&sum)[kBlock]) {
   const float* a = f.a + row * f.depth();
-  for (int k = first; k < end; ++k) {
+  for (int k = terms.first; k < terms.end; ++k) {
     Floats b;
     load(f.b + k * f.n + column, b);
 #pragma GCC unroll 4
@@ -137,8 +142,8 @@ INLINE void sum_block(const Factors& f, SumRule rule, int row, int column, Block
     low[r] = (Words) __builtin_convertvector(block.sums[r] * scale[r], Ints);
     high[r] = Words{};
   }
-  add_terms(f, row, column, 0, f.depth() / 2, scale, low);
-  add_terms(f, row, column, f.depth() / 2, f.depth(), scale, high);
+  add_terms(f, row, column, {0, f.depth() / 2}, scale, low);
+  add_terms(f, row, column, {f.depth() / 2, f.depth()}, scale, high);
   const int64_t kept = -(int64_t{1} << (52 - rule.result_bits));  // of a double: truncates it
 #pragma GCC unroll 4
   for (int r = 0; r < kBlock; ++r) {

@@ -11,11 +11,10 @@
 #include <bit>
 #include <cstring>
 
+#include "emulator/residents.h"
+
 namespace nautilus::emulator {
 namespace {
-
-// Kernels are compiled without optimization: register tiles and all temporaries are on the stack.
-constexpr size_t kStackBytes = 128 * 1024;
 
 void run_thread(void* argument) {
   auto& thread = *static_cast<Thread*>(argument);
@@ -250,24 +249,8 @@ void Machine::new_epoch() {
 }
 
 void Machine::run_all() {
-  std::vector<int> order(static_cast<size_t>(launch.grid / cluster));
-  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
-  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.next() % i]);
-  const int resident =
-      std::clamp(options.resident / cluster, 1, static_cast<int>(order.size()));  // clusters
-  std::vector<std::unique_ptr<Stacks>> stacks;
-  std::vector<std::unique_ptr<Cluster>> clusters;
-  std::vector<Cta*> ctas;  // those that are not over
-  size_t next = 0;
-  for (int i = 0; i < resident; ++i) {
-    std::vector<Stacks*> own;
-    for (int rank = 0; rank < cluster; ++rank) {
-      stacks.push_back(std::make_unique<Stacks>(launch.threads, kStackBytes));
-      own.push_back(stacks.back().get());
-    }
-    clusters.push_back(std::make_unique<Cluster>(*this, order[next++], own));
-    for (const auto& cta : clusters.back()->ctas) ctas.push_back(cta.get());
-  }
+  Residents residents(*this);
+  const std::vector<Cta*>& ctas = residents.ctas();
   size_t which = 0;
   size_t stuck = 0;  // CTAs in a row that could do nothing
   while (!is_failed() && !ctas.empty()) {
@@ -289,28 +272,7 @@ void Machine::run_all() {
       if (!thread->is_finished || is_failed()) continue;
       cta.warp_of(*thread).ready &= ~(1u << thread->lane());
       ++cta.finished;
-      if (!cta.is_over()) continue;
-      cta.check_exit();
-      progress.cta_ended(statistics.steps);
-      ctas.erase(ctas.begin() + static_cast<std::ptrdiff_t>(which));
-      if (!is_failed() && cta.cluster.is_over()) {
-        for (const auto& one : cta.cluster.ctas) one->check_cluster_exit();
-        if (!is_failed() && next < order.size()) {
-          const auto place = std::find_if(clusters.begin(), clusters.end(),
-                                          [&](const auto& c) { return c.get() == &cta.cluster; });
-          const auto first = (place - clusters.begin()) * cluster;
-          std::vector<Stacks*> own;
-          for (int rank = 0; rank < cluster; ++rank) {
-            own.push_back(stacks[static_cast<size_t>(first + rank)].get());
-          }
-          *place = nullptr;  // before the stacks are used again
-          *place = std::make_unique<Cluster>(*this, order[next++], own);
-          auto at = ctas.begin() + static_cast<std::ptrdiff_t>(which);
-          for (const auto& one : (*place)->ctas) at = ctas.insert(at, one.get()) + 1;
-          continue;
-        }
-      }
-      which = 0;
+      if (cta.is_over() && !residents.end(which)) which = 0;
     } else if (!cta.loads.empty()) {
       // Only the arrival of data can wake anyone; stores and products are done at their waits.
       stuck = 0;

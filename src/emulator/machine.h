@@ -52,6 +52,14 @@ struct Box {
   int bytes = 0;
 };
 
+// How a kernel names a box: by its place in a map. `address`: of its place in shared memory.
+struct NamedBox {
+  const void* map;
+  uint32_t address;
+  int rank;
+  const int* at;
+};
+
 struct PendingCopy {
   Box box;
   uint32_t barrier = 0;            // loads only
@@ -248,15 +256,11 @@ struct Cta {
 
   // The copy engine (copies.cc).
   // A load to this CTA's memory; the thread may be one of another CTA that multicasts.
-  void start_load(Thread& thread, uint32_t to, const void* map, uint32_t bar, int rank,
-                  const int* at, int line);
-  void start_multicast(Thread& thread, uint32_t to, const void* map, uint32_t bar, unsigned mask,
-                       int rank, const int* at, int line);
-  void start_store(Thread& thread, const void* map, uint32_t from, int rank, const int* at,
-                   int line);
+  void start_load(Thread& thread, const NamedBox& to, uint32_t bar, int line);
+  void start_multicast(Thread& thread, const NamedBox& to, uint32_t bar, unsigned mask, int line);
+  void start_store(Thread& thread, const NamedBox& from, int line);
   void wait_stores(Thread& thread, int pending);
-  bool make_box(Thread& thread, const void* map, uint32_t address, int rank, const int* at,
-                int line, Box* box);
+  bool make_box(Thread& thread, const NamedBox& of, int line, Box* box);
   void finish_load(size_t which);
   void finish_store(PendingCopy& store);
 

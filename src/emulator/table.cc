@@ -187,17 +187,18 @@ void ring_init(unsigned at, int slots, int readers, int line) {
 }
 
 void tma_load(unsigned to, const void* map, unsigned bar, int rank, const int* at, int line) {
-  call(line, [&](Thread& t, Cta& cta) { cta.start_load(t, to, map, bar, rank, at, line); });
+  call(line, [&](Thread& t, Cta& cta) { cta.start_load(t, {map, to, rank, at}, bar, line); });
 }
 
 void tma_load_all(unsigned to, const void* map, unsigned bar, unsigned mask, int rank,
                   const int* at, int line) {
-  call(line,
-       [&](Thread& t, Cta& cta) { cta.start_multicast(t, to, map, bar, mask, rank, at, line); });
+  call(line, [&](Thread& t, Cta& cta) {
+    cta.start_multicast(t, {map, to, rank, at}, bar, mask, line);
+  });
 }
 
 void tma_store(const void* map, unsigned from, int rank, const int* at, int line) {
-  call(line, [&](Thread& t, Cta& cta) { cta.start_store(t, map, from, rank, at, line); });
+  call(line, [&](Thread& t, Cta& cta) { cta.start_store(t, {map, from, rank, at}, line); });
 }
 
 void tma_commit(int line) {

@@ -81,65 +81,83 @@ TEST(Convert, EveryLayoutConvertsFreelyToItself) {
   }
 }
 
-// Way by way against the definition, on random pairs with a common shape: one layout's digits with
-// the owner strides dealt anew.
+// A layout's digits with the owner strides dealt anew.
+Layout dealt_anew(const Layout& layout, base::Random& random) {
+  std::vector<Digit> digits = layout.digits();
+  const bool exchange_owners = random.chance(0.5);
+  for (Digit& digit : digits) {
+    if (exchange_owners && digit.extent == 2 && random.chance(0.5)) digit.owner = Owner::Register;
+  }
+  for (size_t i = digits.size(); i > 1; --i) {
+    const auto j = static_cast<size_t>(random.integer(0, static_cast<int>(i) - 1));
+    if (random.chance(0.3)) std::swap(digits[i - 1], digits[j]);
+  }
+  std::map<Owner, int> next;
+  for (Digit& digit : digits) {
+    int& stride = next.try_emplace(digit.owner, 1).first->second;
+    digit.owner_stride = stride;
+    stride *= digit.extent;
+  }
+  return Layout(2, digits);
+}
+
+// Where the elements of one layout are in another, place by place.
+struct Owners {
+  bool same_threads = true;
+  bool same_warps = true;
+  std::vector<std::vector<int>> candidates;  // by register: those that all its threads can take
+
+  bool same_registers() const {
+    return std::none_of(candidates.begin(), candidates.end(),
+                        [](const std::vector<int>& common) { return common.empty(); });
+  }
+};
+
+Owners owners_of(const Layout& from, const Layout& to) {
+  Owners out;
+  out.candidates.resize(static_cast<size_t>(to.registers()));
+  std::vector<bool> seen(out.candidates.size());
+  for (const Place& place : places_of(to)) {
+    const std::vector<int> at = to.coordinates_of(place);
+    bool in_thread = false, in_warp = false;
+    std::vector<int> here;
+    for (int copy = 0; copy < from.copies(); ++copy) {
+      const Place old = from.owner_of(at, copy);
+      in_thread = in_thread || old.same_thread(place);
+      in_warp = in_warp || old.same_warp(place);
+      if (old.same_thread(place)) here.push_back(old.reg);
+    }
+    out.same_threads = out.same_threads && in_thread;
+    out.same_warps = out.same_warps && in_warp;
+    std::vector<int>& common = out.candidates[static_cast<size_t>(place.reg)];
+    if (!seen[static_cast<size_t>(place.reg)]) common = here;
+    seen[static_cast<size_t>(place.reg)] = true;
+    std::erase_if(common,
+                  [&](int reg) { return std::find(here.begin(), here.end(), reg) == here.end(); });
+  }
+  return out;
+}
+
+// Way by way against the definition, on random pairs with a common shape.
 TEST(Convert, AgreesWithTheDefinition) {
   base::Random random(2);
   int count[3] = {0, 0, 0};
   for (int round = 0; round < 400; ++round) {
     const Layout from = random_layout(random, 2, true);
-    std::vector<Digit> digits = from.digits();
-    const bool exchange_owners = random.chance(0.5);
-    for (Digit& digit : digits) {
-      if (exchange_owners && digit.extent == 2 && random.chance(0.5)) digit.owner = Owner::Register;
-    }
-    for (size_t i = digits.size(); i > 1; --i) {
-      const auto j = static_cast<size_t>(random.integer(0, static_cast<int>(i) - 1));
-      if (random.chance(0.3)) std::swap(digits[i - 1], digits[j]);
-    }
-    std::map<Owner, int> next;
-    for (Digit& digit : digits) {
-      int& stride = next.try_emplace(digit.owner, 1).first->second;
-      digit.owner_stride = stride;
-      stride *= digit.extent;
-    }
-    const Layout to(2, digits);
+    const Layout to = dealt_anew(from, random);
     const Conversion conversion = convert_kind(from, to);
     ++count[static_cast<int>(conversion.kind)];
-    bool same_threads = true, same_warps = true;
-    std::vector<std::vector<int>> candidates(static_cast<size_t>(to.registers()));
-    std::vector<bool> seen(candidates.size());
-    for (const Place& place : places_of(to)) {
-      const std::vector<int> at = to.coordinates_of(place);
-      bool in_thread = false, in_warp = false;
-      std::vector<int> here;
-      for (int copy = 0; copy < from.copies(); ++copy) {
-        const Place old = from.owner_of(at, copy);
-        in_thread = in_thread || old.same_thread(place);
-        in_warp = in_warp || old.same_warp(place);
-        if (old.same_thread(place)) here.push_back(old.reg);
-      }
-      same_threads = same_threads && in_thread;
-      same_warps = same_warps && in_warp;
-      std::vector<int>& common = candidates[static_cast<size_t>(place.reg)];
-      if (!seen[static_cast<size_t>(place.reg)]) common = here;
-      seen[static_cast<size_t>(place.reg)] = true;
-      std::erase_if(
-          common, [&](int reg) { return std::find(here.begin(), here.end(), reg) == here.end(); });
-    }
-    const bool same_registers =
-        std::none_of(candidates.begin(), candidates.end(),
-                     [](const std::vector<int>& common) { return common.empty(); });
-    const ConvertKind expected = same_threads && same_registers ? ConvertKind::Free
-                                 : same_warps && common_digits(from, to).has_value()
+    const Owners owners = owners_of(from, to);
+    const ConvertKind expected = owners.same_threads && owners.same_registers() ? ConvertKind::Free
+                                 : owners.same_warps && common_digits(from, to).has_value()
                                      ? ConvertKind::Lanes
                                      : ConvertKind::Shared;
     ASSERT_EQ(conversion.kind, expected) << to_text(from) << " / " << to_text(to);
     // With digits, threads that keep their elements renumber them alike.
-    EXPECT_EQ(same_threads, conversion.kind == ConvertKind::Free);
+    EXPECT_EQ(owners.same_threads, conversion.kind == ConvertKind::Free);
     if (conversion.kind != ConvertKind::Free) continue;
-    for (size_t r = 0; r < candidates.size(); ++r) {
-      const std::vector<int>& common = candidates[r];
+    for (size_t r = 0; r < owners.candidates.size(); ++r) {
+      const std::vector<int>& common = owners.candidates[r];
       EXPECT_NE(std::find(common.begin(), common.end(), conversion.source[r]), common.end());
     }
   }

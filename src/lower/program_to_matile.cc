@@ -177,8 +177,8 @@ class Assembler {
                                        target_.points, context_);
       if (!points) return false;
       why.clear();
-      auto both = combine_in_last_tile(*kernel, *points, state_.buffers, target_, names,
-                                       context_.pool, choice, &why);
+      auto both = combine_in_last_tile(
+          *kernel, *points, {state_.buffers, target_, names, context_.pool}, choice, &why);
       if (!choice.refused.empty() && !asked.empty()) {
         decision::refuse(asked[0], choice.refused, context_);
         return false;

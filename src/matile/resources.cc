@@ -243,15 +243,10 @@ int distinct_lanes(const layout::Layout& layout) {
   return lanes;
 }
 
-Resources resources_of(const Kernel& kernel, const target::Target& target) {
-  Resources r;
-  r.target = &target;
-  r.resident = static_cast<int>(kernel.resident.value_or(1));
-  r.cluster = kernel.ctas();
-  collect(kernel, r);
-  count_ring_users(r);
-  count_tile_users(r);
+namespace {
 
+// Rings and stages, then the barriers of rings; gives the end of them.
+int place_rings_and_stages(Resources& r) {
   int offset = 0;
   for (RingInfo& ring : r.rings) {
     if (const RoleInfo* owner = ring.op->per ? r.role(ring.op->per) : nullptr)
@@ -272,21 +267,30 @@ Resources resources_of(const Kernel& kernel, const target::Target& target) {
     ring.barriers = offset;
     offset += ring.copies * ring.barrier_bytes();
   }
-  for (RoleInfo& role : r.roles) {
-    role.scratch_bytes = scratch_bytes(*role.op);
-    role.scratch = aligned(offset, 16);
-    if (role.scratch_bytes) offset = role.scratch + 2 * role.groups() * role.scratch_bytes;
-    if (contains(role.op->body, [](const ir::Op& op) { return op.is<Groups>(); })) {
-      role.meeting = aligned(offset, 16);
-      role.meeting_bytes = 16 * role.groups();  // a word for each warp
-      offset = role.meeting + 2 * role.meeting_bytes;
-    }
-    if (contains(role.op->body, [](const ir::Op& op) { return op.is<Ctas>(); })) {
-      role.cluster_meeting = aligned(offset, 16);
-      role.cluster_meeting_bytes = aligned(4 * r.cluster, 16);
-      offset = role.cluster_meeting + 2 * role.cluster_meeting_bytes;
-    }
+  return offset;
+}
+
+// What the threads of a role exchange, from that offset; gives the end of it.
+int place_exchanges(RoleInfo& role, int cluster, int offset) {
+  role.scratch_bytes = scratch_bytes(*role.op);
+  role.scratch = aligned(offset, 16);
+  if (role.scratch_bytes) offset = role.scratch + 2 * role.groups() * role.scratch_bytes;
+  if (contains(role.op->body, [](const ir::Op& op) { return op.is<Groups>(); })) {
+    role.meeting = aligned(offset, 16);
+    role.meeting_bytes = 16 * role.groups();  // a word for each warp
+    offset = role.meeting + 2 * role.meeting_bytes;
   }
+  if (contains(role.op->body, [](const ir::Op& op) { return op.is<Ctas>(); })) {
+    role.cluster_meeting = aligned(offset, 16);
+    role.cluster_meeting_bytes = aligned(4 * cluster, 16);
+    offset = role.cluster_meeting + 2 * role.cluster_meeting_bytes;
+  }
+  return offset;
+}
+
+void place_shared_memory(const Kernel& kernel, Resources& r) {
+  int offset = place_rings_and_stages(r);
+  for (RoleInfo& role : r.roles) offset = place_exchanges(role, r.cluster, offset);
   for (TilesInfo& tiles : r.tiles) {
     if (tiles.op->source != TileSource::Dynamic) continue;
     tiles.barriers = offset;
@@ -298,7 +302,9 @@ Resources resources_of(const Kernel& kernel, const target::Target& target) {
     offset += 4 * r.threads / 128;
   }
   r.shared_bytes = aligned(offset, 16);
+}
 
+void number_barriers(Resources& r) {
   for (RoleInfo& role : r.roles) {
     if (!role.is_compute()) continue;
     role.sync = r.named_barriers;
@@ -311,6 +317,20 @@ Resources resources_of(const Kernel& kernel, const target::Target& target) {
     turn.barrier = r.named_barriers;
     r.named_barriers += turn.groups;
   }
+}
+
+}  // namespace
+
+Resources resources_of(const Kernel& kernel, const target::Target& target) {
+  Resources r;
+  r.target = &target;
+  r.resident = static_cast<int>(kernel.resident.value_or(1));
+  r.cluster = kernel.ctas();
+  collect(kernel, r);
+  count_ring_users(r);
+  count_tile_users(r);
+  place_shared_memory(kernel, r);
+  number_barriers(r);
   return r;
 }
 

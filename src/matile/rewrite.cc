@@ -68,85 +68,75 @@ ir::Block map_blocks(const ir::Block& block, const std::function<ir::Block(ir::B
 
 namespace {
 
-void touch(const Op& op, Touched& t) {
+// The tiles and slots that the op's own fields name.
+void touch_named(const Op& op, Touched& t) {
   const auto read = [&](ir::Name n) {
     if (n) t.reads.emplace(n.str());
   };
   const auto write = [&](ir::Name n) {
     if (n) t.writes.emplace(n.str());
   };
+  const auto change = [&](ir::Name n) {
+    read(n);
+    write(n);
+  };
   switch (kind(op)) {
     case Kind::Set:
-      write(op.as<Set>().target);
-      break;
+      return write(op.as<Set>().target);
     case Kind::Fold:
-      write(op.as<Fold>().target);
-      break;
+      return write(op.as<Fold>().target);
     case Kind::Reduce:
-      write(op.as<Reduce>().target);
-      break;
+      return write(op.as<Reduce>().target);
     case Kind::Load:
-      write(op.as<Load>().target);
-      break;
+      return write(op.as<Load>().target);
     case Kind::Convert:
       read(op.as<Convert>().source);
-      write(op.as<Convert>().target);
-      break;
+      return write(op.as<Convert>().target);
     case Kind::Lanes:
-      read(op.as<Lanes>().tile);
-      write(op.as<Lanes>().tile);
-      break;
+      return change(op.as<Lanes>().tile);
     case Kind::Shares:
-      read(op.as<Shares>().tile);
-      write(op.as<Shares>().tile);
-      break;
+      return change(op.as<Shares>().tile);
     case Kind::Warps:
-      read(op.as<Warps>().tile);
-      write(op.as<Warps>().tile);
-      break;
+      return change(op.as<Warps>().tile);
     case Kind::Groups:
-      read(op.as<Groups>().tile);
-      write(op.as<Groups>().tile);
-      break;
+      return change(op.as<Groups>().tile);
     case Kind::Ctas:
-      read(op.as<Ctas>().tile);
-      write(op.as<Ctas>().tile);
-      break;
+      return change(op.as<Ctas>().tile);
     case Kind::Dot: {
       const auto& d = op.as<Dot>();
       read(d.a);
       read(d.b);
       if (d.mode == DotMode::Add) read(d.acc);
-      write(d.acc);
-      break;
+      return write(d.acc);
     }
     case Kind::WarpDot:
       read(op.as<WarpDot>().a);
       read(op.as<WarpDot>().b);
-      write(op.as<WarpDot>().acc);
-      break;
+      return write(op.as<WarpDot>().acc);
     case Kind::Take:
       read(op.as<Take>().slot_tile);
-      write(op.as<Take>().tile);
-      break;
+      return write(op.as<Take>().tile);
     case Kind::Fetch:
-      write(op.as<Fetch>().slot_tile);
-      break;
+      return write(op.as<Fetch>().slot_tile);
     case Kind::Store:
-      read(op.as<Store>().tile);
-      break;
+      return read(op.as<Store>().tile);
     case Kind::Forget:
-      read(op.as<Forget>().tile);
-      break;
+      return read(op.as<Forget>().tile);
     default:
-      break;
+      return;
   }
+}
+
+void touch(const Op& op, Touched& t) {
+  touch_named(op, t);
   if (const ir::Block* inner = block_of(op)) {
     for (const Op& o : *inner) touch(o, t);
   }
   // Expressions of the op's own fields; those of inner ops come once more, which is harmless.
   ir::for_each_expr(op, [&](ir::Expr e) {
-    for (ir::Name n : expr::tensors_read(e)) read(n);
+    for (ir::Name n : expr::tensors_read(e)) {
+      if (n) t.reads.emplace(n.str());
+    }
   });
 }
 

@@ -180,6 +180,30 @@ std::string zsh_entry(const std::string& name, std::string description) {
   return fmt::format("'{}:{}'", name, text);
 }
 
+// What follows each command: its own commands, options and words.
+std::string zsh_cases(const std::vector<CommandWords>& all) {
+  std::string out;
+  for (const CommandWords& c : all) {
+    out += fmt::format("    '{}')\n", c.path);
+    if (!c.commands.empty()) {
+      out += "      commands=(\n";
+      for (const auto& [name, description] : c.commands)
+        out += fmt::format("        {}\n", zsh_entry(name, description));
+      out += "      )\n";
+    }
+    out += "      options=(\n";
+    for (const OptionWords& o : c.options) {
+      for (const std::string& name : o.names)
+        out += fmt::format("        {}\n", zsh_entry(name, o.description));
+    }
+    out += "      )\n";
+    if (!c.values.empty()) out += fmt::format("      words_=({})\n", fmt::join(c.values, " "));
+    if (c.takes_files) out += "      takes_files=1\n";
+    out += "      ;;\n";
+  }
+  return out;
+}
+
 std::string zsh_script(const std::vector<CommandWords>& all) {
   std::string paths;
   for (const CommandWords& c : all)
@@ -215,24 +239,7 @@ std::string zsh_script(const std::vector<CommandWords>& all) {
       "    return\n"
       "  fi\n"
       "  case \"$path_\" in\n";
-  for (const CommandWords& c : all) {
-    out += fmt::format("    '{}')\n", c.path);
-    if (!c.commands.empty()) {
-      out += "      commands=(\n";
-      for (const auto& [name, description] : c.commands)
-        out += fmt::format("        {}\n", zsh_entry(name, description));
-      out += "      )\n";
-    }
-    out += "      options=(\n";
-    for (const OptionWords& o : c.options) {
-      for (const std::string& name : o.names)
-        out += fmt::format("        {}\n", zsh_entry(name, o.description));
-    }
-    out += "      )\n";
-    if (!c.values.empty()) out += fmt::format("      words_=({})\n", fmt::join(c.values, " "));
-    if (c.takes_files) out += "      takes_files=1\n";
-    out += "      ;;\n";
-  }
+  out += zsh_cases(all);
   out +=
       "  esac\n"
       "  if [[ $current == -* ]]; then\n"

@@ -137,35 +137,46 @@ std::optional<std::string> text_of(const ir::Program& program, const PrintOption
   return text ? text : no_level(program, o.level, unit);
 }
 
-int run_print(const PrintOptions& o) {
-  if (o.words) {
-    print_words(o.json);
-    return kOk;
-  }
-  if (o.library && o.json) {
-    nlohmann::json j = nlohmann::json::array();
-    for (const spec::LibraryFunction& f : spec::library_functions())
-      j.push_back({{"name", f.name}, {"about", f.about}, {"text", f.text}, {"file", f.file}});
-    write_json(j);
-    return kOk;
-  }
-  if (o.library) {
+void print_library(bool is_json) {
+  if (!is_json) {
     for (const spec::LibraryText& t : spec::library_texts())
       fmt::print("# {}\n{}\n", t.path, t.text);
-    return kOk;
+    return;
   }
-  if (o.codes && o.json) {
-    nlohmann::json j = nlohmann::json::array();
-    for (const diag::CodeInfo& c : diag::all_codes())
-      j.push_back({{"code", c.number}, {"name", c.name}, {"meaning", c.meaning}});
-    write_json(j);
-    return kOk;
-  }
-  if (o.codes) {
+  nlohmann::json j = nlohmann::json::array();
+  for (const spec::LibraryFunction& f : spec::library_functions())
+    j.push_back({{"name", f.name}, {"about", f.about}, {"text", f.text}, {"file", f.file}});
+  write_json(j);
+}
+
+void print_codes(bool is_json) {
+  if (!is_json) {
     for (const diag::CodeInfo& c : diag::all_codes())
       fmt::print("{}  {}: {}\n", c.number, c.name, c.meaning);
-    return kOk;
+    return;
   }
+  nlohmann::json j = nlohmann::json::array();
+  for (const diag::CodeInfo& c : diag::all_codes())
+    j.push_back({{"code", c.number}, {"name", c.name}, {"meaning", c.meaning}});
+  write_json(j);
+}
+
+// What is no program's; false if the options do not ask for it.
+bool print_reference(const PrintOptions& o) {
+  if (o.words) {
+    print_words(o.json);
+  } else if (o.library) {
+    print_library(o.json);
+  } else if (o.codes) {
+    print_codes(o.json);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+int run_print(const PrintOptions& o) {
+  if (print_reference(o)) return kOk;
   if (!o.ops.empty()) return print_ops(o.ops, o.json);
   if (o.file.empty()) {
     usage_error("print needs a file (or --library, --words, --ops, --codes)");

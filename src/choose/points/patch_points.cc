@@ -165,10 +165,18 @@ bool is_shared(const std::vector<Terms>& all, Expr rows, Expr columns, Expr lane
   return changes(rows, columns, lanes) && changes(columns, rows, {});
 }
 
+// What all patches of a nest have in common.
+struct PatchScope {
+  const ir::Axes& axes;
+  const std::map<std::string, ir::TensorType>& buffers;
+  const target::Target& target;
+  const std::function<double(Expr)>& usual;
+  expr::ExprPool& pool;
+};
+
 // The unrolled code and the loads in each turn of the remaining loops.
-Patch measured(const std::vector<Terms>& all, const ir::Axes& axes, decision::Patch line,
-               const std::map<std::string, ir::TensorType>& buffers, const target::Target& target,
-               const std::function<double(Expr)>& usual, expr::ExprPool& pool) {
+Patch measured(const std::vector<Terms>& all, decision::Patch line, const PatchScope& scope) {
+  const auto& [axes, buffers, target, usual, pool] = scope;
   Patch out{.line = std::move(line)};
   const Expr rows = pool.index(out.line.rows);
   const Expr columns = pool.index(out.line.columns);
@@ -252,6 +260,7 @@ std::optional<Patch> patch_points(std::span<const lower::MapNest> nests,
     all.insert(all.end(), own.begin(), own.end());
   }
   if (all.empty()) return std::nullopt;
+  const PatchScope scope = {axes, buffers, target, usual, pool};
   std::optional<Patch> best;
   double least = 0;
   // Of equal ones the patch of the last axes: its reads are close in memory.
@@ -269,8 +278,7 @@ std::optional<Patch> patch_points(std::span<const lower::MapNest> nests,
           const bool is_short = usual(rows.extent) < static_cast<double>(high) ||
                                 usual(columns.extent) < static_cast<double>(wide);
           if (high * wide > target.points.patch_usual || is_short) continue;
-          const Patch one = measured(all, axes, {rows.name, high, columns.name, wide, {}}, buffers,
-                                     target, usual, pool);
+          const Patch one = measured(all, {rows.name, high, columns.name, wide, {}}, scope);
           const double cycles = patch_cycles(one, axes, target, usual);
           if (best && cycles >= least) continue;
           best = one;

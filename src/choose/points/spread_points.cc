@@ -41,8 +41,17 @@ int64_t step_along(Expr index, Expr axis) {
   return parts ? std::abs(parts->first.constant().value_or(0)) : 0;
 }
 
-void look(const ir::Block& body, const ir::Axes& axes, const ir::Axes& loops, int64_t turns,
-          int64_t near_bytes, expr::ExprPool& pool, Windows& out) {
+// The points that read windows.
+struct WindowPoints {
+  const ir::Axes& axes;
+  int64_t near_bytes;
+  expr::ExprPool& pool;
+};
+
+void look(const ir::Block& body, const WindowPoints& points, const ir::Axes& loops, int64_t turns,
+          Windows& out) {
+  const ir::Axes& axes = points.axes;
+  expr::ExprPool& pool = points.pool;
   const Expr last = pool.index(axes.back().name);
   const Expr row = axes.size() > 1 ? pool.index(axes[axes.size() - 2].name) : Expr();
   for (const ir::Op& op : body) {
@@ -57,7 +66,7 @@ void look(const ir::Block& body, const ir::Axes& axes, const ir::Axes& loops, in
         inner.push_back(a);
       }
       out.turns = std::max(out.turns, all);
-      look(f->body, axes, inner, all, near_bytes, pool, out);
+      look(f->body, points, inner, all, out);
       continue;
     }
     const auto is_in_loop = [&](Expr index) {
@@ -69,7 +78,7 @@ void look(const ir::Block& body, const ir::Axes& axes, const ir::Axes& loops, in
       expr::for_each(root, [&](Expr e) {
         if (e.op() != EK::Read || e.args().empty() || loops.empty()) return;
         const int64_t step = step_along(e.args().back(), last) * expr::bytes(e.dtype());
-        out.is_near |= step > 0 && step <= near_bytes;
+        out.is_near |= step > 0 && step <= points.near_bytes;
         for (Expr index : e.args()) {
           out.is_one |= is_in_loop(index) && std::any_of(axes.begin(), axes.end(), [&](auto& a) {
                           return expr::depends_on(index, pool.index(a.name));
@@ -167,7 +176,7 @@ std::optional<decision::Spread> spread_points(std::span<const lower::MapNest> ne
   Windows windows;
   for (const lower::MapNest& nest : nests) {
     if (nest.axes.size() != nests[0].axes.size()) return std::nullopt;
-    look(nest.body, nest.axes, {}, 0, target.memory.vector_bytes, pool, windows);
+    look(nest.body, {nest.axes, target.memory.vector_bytes, pool}, {}, 0, windows);
   }
   if (windows.is_known && windows.turns == 0 && nests[0].axes.size() > 1 &&
       is_divided(nests, pool)) {

@@ -208,19 +208,44 @@ class MovingSteps {
     return out.buffers.back().first;
   }
 
+  // How far the references of moments have moved from those of a part.
+  struct Moved {
+    expr::Substitution references;  // by symbol, of the part
+    std::vector<Expr> steps;
+    Expr is_known;
+    Expr lost;  // 0, or NaN where a reference is not finite
+  };
+
   MovingStages build(const NestReduction& own, const std::vector<algebra::Moment>& moments) {
     MovingStages out;
     out.against = against_;
     ir::Exprs point;
     for (const ir::Axis& a : points_) point.push_back(pool_.index(a.name));
-    const auto value = [&](ir::Name buffer) { return pool_.read(buffer, DType::F32, point); };
-    // The number, if all parts were like this one.
-    expr::Substitution references;
-    std::vector<Expr> steps;
-    Expr is_known;
-    Expr lost;  // 0, or NaN where a reference is not finite
+    const Moved by = moved_references(point, out);
+    std::vector<Expr> sums;
+    for (size_t k = 0; k < moments.size(); ++k) {
+      const Expr term = expr::substitute(pool_, moments[k].term, by.references);
+      sums.push_back(is_streamed(moments[k].term) ? sum_of_part(k, term, point, out)
+                                                  : pool_.binary(EK::Mul, term, present_count()));
+    }
+    const Expr moved = algebra::moved_sum(pool_, moments, 0, sums, by.steps);
+    // An empty part has no number, and adds nothing.
+    const Expr is_empty = pool_.binary(EK::Eq, count(inner_), zero());
+    const Expr unknown = pool_.select(is_empty, sums[0], pool_.binary(EK::Add, sums[0], by.lost));
+    scalar::For loop{rest_, scalar::LoopKind::Reduce, {}};
+    loop.body.push_back(ir::make(scalar::Update{target_, own.update->indices, expr::Reducer::Sum,
+                                                pool_.select(by.is_known, moved, unknown)}));
+    out.rest.axes = nest_.axes;
+    out.rest.body.push_back(nest_.body[0]);
+    out.rest.body.push_back(ir::make(std::move(loop)));
+    return out;
+  }
+
+  Moved moved_references(const ir::Exprs& point, MovingStages& out) {
+    Moved by;
     for (size_t k = 0; k < references_.size(); ++k) {
       const ir::Name buffer = declare(fmt::format("{}_ref", target_.str()), out);
+      // The number, if all parts were like this one.
       const Expr of_part = expr::rebuild(pool_, references_[k], [&](Expr e) {
         const Expr part =
             e.op() == EK::Read && is_own_point(e) ? part_of(std::string(e.name().str())) : Expr();
@@ -229,46 +254,34 @@ class MovingSteps {
       MapNest nest{points_, {}};
       nest.body.push_back(ir::make(scalar::Store{buffer, point, of_part}));
       out.first.push_back(std::move(nest));
-      references.emplace(symbols_[k], value(buffer));
-      const Expr d = pool_.binary(EK::Sub, references_[k], value(buffer));
+      const Expr own = pool_.read(buffer, DType::F32, point);
+      by.references.emplace(symbols_[k], own);
+      const Expr d = pool_.binary(EK::Sub, references_[k], own);
       const Expr is_finite =
           pool_.binary(EK::Lt, pool_.unary(EK::Abs, d),
                        pool_.constant(std::numeric_limits<double>::infinity(), DType::F32));
-      steps.push_back(d);
-      is_known = is_known ? pool_.binary(EK::And, is_known, is_finite) : is_finite;
+      by.steps.push_back(d);
+      by.is_known = by.is_known ? pool_.binary(EK::And, by.is_known, is_finite) : is_finite;
       const Expr nothing = pool_.binary(EK::Mul, d, zero());
-      lost = lost ? pool_.binary(EK::Add, lost, nothing) : nothing;
+      by.lost = by.lost ? pool_.binary(EK::Add, by.lost, nothing) : nothing;
     }
-    std::vector<Expr> sums;
-    for (size_t k = 0; k < moments.size(); ++k) {
-      const Expr term = expr::substitute(pool_, moments[k].term, references);
-      if (!is_streamed(moments[k].term)) {
-        sums.push_back(pool_.binary(EK::Mul, term, present_count()));
-        continue;
-      }
-      const ir::Name buffer = declare(
-          fmt::format("{}_parts{}", target_.str(), k == 0 ? "" : fmt::format("_d{}", k)), out);
-      scalar::For loop{inner_, scalar::LoopKind::Reduce, {}};
-      loop.body.push_back(
-          ir::make(scalar::Update{buffer, point, expr::Reducer::Sum,
-                                  present_ ? pool_.select(present_->exists, term, zero()) : term}));
-      MapNest nest{points_, {}};
-      nest.body.push_back(ir::make(scalar::Init{buffer, point, zero()}));
-      nest.body.push_back(ir::make(std::move(loop)));
-      out.first.push_back(std::move(nest));
-      sums.push_back(value(buffer));
-    }
-    const Expr moved = algebra::moved_sum(pool_, moments, 0, sums, steps);
-    // An empty part has no number, and adds nothing.
-    const Expr is_empty = pool_.binary(EK::Eq, count(inner_), zero());
-    const Expr unknown = pool_.select(is_empty, sums[0], pool_.binary(EK::Add, sums[0], lost));
-    scalar::For loop{rest_, scalar::LoopKind::Reduce, {}};
-    loop.body.push_back(ir::make(scalar::Update{target_, own.update->indices, expr::Reducer::Sum,
-                                                pool_.select(is_known, moved, unknown)}));
-    out.rest.axes = nest_.axes;
-    out.rest.body.push_back(nest_.body[0]);
-    out.rest.body.push_back(ir::make(std::move(loop)));
-    return out;
+    return by;
+  }
+
+  // The sum of a moment's terms in a part, which the first step computes.
+  Expr sum_of_part(size_t moment, Expr term, const ir::Exprs& point, MovingStages& out) {
+    const ir::Name buffer = declare(
+        fmt::format("{}_parts{}", target_.str(), moment == 0 ? "" : fmt::format("_d{}", moment)),
+        out);
+    scalar::For loop{inner_, scalar::LoopKind::Reduce, {}};
+    loop.body.push_back(
+        ir::make(scalar::Update{buffer, point, expr::Reducer::Sum,
+                                present_ ? pool_.select(present_->exists, term, zero()) : term}));
+    MapNest nest{points_, {}};
+    nest.body.push_back(ir::make(scalar::Init{buffer, point, zero()}));
+    nest.body.push_back(ir::make(std::move(loop)));
+    out.first.push_back(std::move(nest));
+    return pool_.read(buffer, DType::F32, point);
   }
 
   std::span<const MapNest> nests_;

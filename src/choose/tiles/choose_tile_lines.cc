@@ -21,7 +21,7 @@ std::optional<ir::Op> with_tile_lines(const ir::Program& tiles, const ir::Op& ne
   lower::tile_declarations(tiles, names, context.pool);
   ir::Block decided;
   ir::PassContext asking = context.with(context.sink, decided);
-  if (!lower::lower_tile_nest(tiles, nest, tiles.name, &rules, names, asking, why))
+  if (!lower::lower_tile_nest({tiles, nest, tiles.name}, &rules, names, asking, why))
     return std::nullopt;
   auto grid = nest.as<vrtile::Par>();
   ir::Block lines = decision::lines(grid.body);

@@ -26,6 +26,8 @@ class CaseRunner {
   static CaseResult failed(std::string message) { return {false, "", std::move(message), false}; }
   static CaseResult shown(std::string output) { return {true, std::move(output), "", true}; }
   std::string rendered() const;
+  // Of the case's options and expectation, which not every command takes; empty if there is none.
+  std::string misuse() const;
 
   // --- programs (program_cases.cc)
   // Printing is the identity on what was printed: checked on every program any test reads.

@@ -13,7 +13,7 @@
 
 namespace nautilus::driver {
 
-CaseResult CaseRunner::run() {
+std::string CaseRunner::misuse() const {
   const std::string& c = test_.command;
   const bool takes_options = c == "eval" || c == "run" || c == "kernels" || c == "pass" ||
                              c == "same" || c == "check" || c == "like" || c == "schedule" ||
@@ -21,17 +21,23 @@ CaseResult CaseRunner::run() {
                              c == "fusion" || c == "explain" || c == "replay" || c == "launches" ||
                              c == "fires" || c == "warnings";
   if (!takes_options && !test_.options.empty()) {
-    return failed(fmt::format("`{}` takes no option `{}`", c, test_.options.begin()->first));
+    return fmt::format("`{}` takes no option `{}`", c, test_.options.begin()->first);
   }
   if (!costs_option_.empty() && (costs_option_ != "shown" || (c != "schedule" && c != "explain" &&
                                                               c != "sweep" && c != "summary"))) {
-    return failed("`costs=shown` is an option of `schedule`, `explain`, `summary` and `sweep`");
+    return "`costs=shown` is an option of `schedule`, `explain`, `summary` and `sweep`";
   }
   if (test_.has_expect &&
       (c == "run" || c == "kernels" || c == "run_scheduled" || c == "roundtrip" || c == "verify" ||
        c == "same" || c == "check" || c == "like" || c == "fires")) {
-    return failed(fmt::format("`{}` has no expectation", c));
+    return fmt::format("`{}` has no expectation", c);
   }
+  return "";
+}
+
+CaseResult CaseRunner::run() {
+  if (std::string why = misuse(); !why.empty()) return failed(std::move(why));
+  const std::string& c = test_.command;
   if (c == "diag") return diag();
   if (c == "verify") return verify_case();
   if (c == "regenerate") return regenerate();

@@ -49,6 +49,41 @@ T item(const base::NpyArray& a, int64_t i) {
   return value;
 }
 
+// A number of an array.
+struct Number {
+  double real = 0;
+  int64_t integer = 0;
+  bool is_integer = true;
+};
+
+Number real(double value) { return {value, 0, false}; }
+Number integer(int64_t value) { return {0, value, true}; }
+
+// Nothing for kinds that are no numbers.
+std::optional<Number> number_at(const base::NpyArray& a, std::string_view kind, int64_t i) {
+  if (kind == "f8") return real(item<double>(a, i));
+  if (kind == "f4") return real(static_cast<double>(item<float>(a, i)));
+  if (kind == "f2") return real(expr::decode(DType::F16, item<uint16_t>(a, i)));
+  if (kind == "i8") return integer(item<int64_t>(a, i));
+  if (kind == "i4") return integer(item<int32_t>(a, i));
+  if (kind == "i2") return integer(item<int16_t>(a, i));
+  if (kind == "i1") return integer(item<int8_t>(a, i));
+  if (kind == "u4") return integer(item<uint32_t>(a, i));
+  if (kind == "u2") return integer(item<uint16_t>(a, i));
+  if (kind == "u1" || kind == "b1") return integer(item<uint8_t>(a, i));
+  return std::nullopt;
+}
+
+// The bits of a float of up to 16 bits, which arrays have no type for.
+Number number_of_bits(const base::NpyArray& a, DType dtype, int64_t i) {
+  const uint64_t bits = expr::bytes(dtype) == 1 ? item<uint8_t>(a, i) : item<uint16_t>(a, i);
+  return real(expr::decode(dtype, bits));
+}
+
+bool fits(int64_t value, DType dtype) {
+  return dtype == DType::Bool ? value == 0 || value == 1 : expr::wrap_to(dtype, value) == value;
+}
+
 }  // namespace
 
 std::optional<Tensor> from_npy(const base::NpyArray& a, DType dtype, std::string* error) {
@@ -66,59 +101,61 @@ std::optional<Tensor> from_npy(const base::NpyArray& a, DType dtype, std::string
   const bool is_raw = is_narrow && (kind == (expr::bytes(dtype) == 1 ? "V1" : "V2") ||
                                     kind == (expr::bytes(dtype) == 1 ? "u1" : "u2"));
   for (int64_t i = 0; i < *count; ++i) {
-    double number = 0;
-    int64_t integer = 0;
-    bool is_integer = true;
-    if (is_raw) {
-      const uint64_t bits = expr::bytes(dtype) == 1 ? item<uint8_t>(a, i) : item<uint16_t>(a, i);
-      number = expr::decode(dtype, bits);
-      is_integer = false;
-    } else if (kind == "f8") {
-      number = item<double>(a, i);
-      is_integer = false;
-    } else if (kind == "f4") {
-      number = static_cast<double>(item<float>(a, i));
-      is_integer = false;
-    } else if (kind == "f2") {
-      number = expr::decode(DType::F16, item<uint16_t>(a, i));
-      is_integer = false;
-    } else if (kind == "i8") {
-      integer = item<int64_t>(a, i);
-    } else if (kind == "i4") {
-      integer = item<int32_t>(a, i);
-    } else if (kind == "i2") {
-      integer = item<int16_t>(a, i);
-    } else if (kind == "i1") {
-      integer = item<int8_t>(a, i);
-    } else if (kind == "u4") {
-      integer = item<uint32_t>(a, i);
-    } else if (kind == "u2") {
-      integer = item<uint16_t>(a, i);
-    } else if (kind == "u1" || kind == "b1") {
-      integer = item<uint8_t>(a, i);
-    } else {
+    const auto number = is_raw ? number_of_bits(a, dtype, i) : number_at(a, kind, i);
+    if (!number) {
       *error = fmt::format("arrays of type `{}` cannot be used for {}", a.descr, expr::name(dtype));
       return std::nullopt;
     }
     expr::Value& v = t.data[static_cast<size_t>(i)];
     if (is_float(dtype)) {
-      v.f = expr::round_to(dtype, is_integer ? static_cast<double>(integer) : number);
-    } else if (!is_integer) {
+      v.f = expr::round_to(
+          dtype, number->is_integer ? static_cast<double>(number->integer) : number->real);
+    } else if (!number->is_integer) {
       *error = fmt::format("the array holds floats, the input is {}", expr::name(dtype));
       return std::nullopt;
-    } else if (dtype == DType::Bool ? integer != 0 && integer != 1
-                                    : expr::wrap_to(dtype, integer) != integer) {
-      *error = fmt::format("the value {} does not fit {}", integer, expr::name(dtype));
+    } else if (!fits(number->integer, dtype)) {
+      *error = fmt::format("the value {} does not fit {}", number->integer, expr::name(dtype));
       return std::nullopt;
     } else {
-      v.i = integer;
+      v.i = number->integer;
     }
   }
   return t;
 }
 
+namespace {
+
+std::string_view descr_of(DType dtype) {
+  switch (dtype) {
+    case DType::F64:
+      return "<f8";
+    case DType::F16:
+      return "<f2";
+    case DType::F32:
+    case DType::TF32:
+    case DType::BF16:
+    case DType::F8E4M3:
+    case DType::F8E5M2:
+      return "<f4";
+    case DType::I64:
+      return "<i8";
+    case DType::I32:
+      return "<i4";
+    case DType::I8:
+      return "|i1";
+    case DType::U8:
+      return "|u1";
+    case DType::Bool:
+      return "|b1";
+  }
+  return "";
+}
+
+}  // namespace
+
 base::NpyArray to_npy(const Tensor& t) {
   base::NpyArray a;
+  a.descr = descr_of(t.dtype);
   a.shape = t.shape;
   auto put = [&](const auto& value) {
     const auto* p = reinterpret_cast<const std::byte*>(&value);
@@ -153,36 +190,6 @@ base::NpyArray to_npy(const Tensor& t) {
         put(static_cast<uint8_t>(v.i));
         break;
     }
-  }
-  switch (t.dtype) {
-    case DType::F64:
-      a.descr = "<f8";
-      break;
-    case DType::F16:
-      a.descr = "<f2";
-      break;
-    case DType::F32:
-    case DType::TF32:
-    case DType::BF16:
-    case DType::F8E4M3:
-    case DType::F8E5M2:
-      a.descr = "<f4";
-      break;
-    case DType::I64:
-      a.descr = "<i8";
-      break;
-    case DType::I32:
-      a.descr = "<i4";
-      break;
-    case DType::I8:
-      a.descr = "|i1";
-      break;
-    case DType::U8:
-      a.descr = "|u1";
-      break;
-    case DType::Bool:
-      a.descr = "|b1";
-      break;
   }
   return a;
 }

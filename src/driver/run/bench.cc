@@ -157,6 +157,49 @@ struct Timing {
   std::string clocks;
 };
 
+// A launch as a graph.
+std::optional<runtime::Graph> captured(plan::Executable& executable, const runtime::Stream& stream,
+                                       runtime::Device& device, std::string* error) {
+  if (!device.begin_capture(stream, error)) return std::nullopt;
+  const bool ok = executable.launch(stream, error);
+  std::string later;
+  auto graph = device.end_capture(stream, ok ? error : &later);
+  return ok ? std::move(graph) : std::nullopt;
+}
+
+// Of the beginning and the end of each launch.
+using Events = std::vector<std::pair<runtime::Event, runtime::Event>>;
+
+std::optional<Events> create_events(int launches, runtime::Device& device, std::string* error) {
+  Events events;
+  for (int i = 0; i < launches; ++i) {
+    auto begin = device.create_event(error);
+    auto end = begin ? device.create_event(error) : std::nullopt;
+    if (!end) return std::nullopt;
+    events.emplace_back(std::move(*begin), std::move(*end));
+  }
+  return events;
+}
+
+std::optional<std::vector<double>> elapsed_ms(const Events& events, runtime::Device& device,
+                                              std::string* error) {
+  std::vector<double> out;
+  for (const auto& [begin, end] : events) {
+    const auto ms = device.elapsed_ms(begin, end, error);
+    if (!ms) return std::nullopt;
+    out.push_back(static_cast<double>(*ms));
+  }
+  return out;
+}
+
+std::string clocks_text(ClockSampler& clocks, Clock::time_point from) {
+  const auto seen = clocks.since(from);
+  if (!seen) return "";
+  return fmt::format(
+      "{:.0f} MHz, {:.0f} W{}", seen->mhz, seen->watts,
+      seen->celsius > 0 ? fmt::format(", {:.0f} degrees Celsius", seen->celsius) : "");
+}
+
 std::optional<Timing> time_launches(plan::Executable& executable, const BenchOptions& options,
                                     int repetitions, runtime::Device& device, std::string* error) {
   const auto stream = device.create_stream(error);
@@ -166,11 +209,8 @@ std::optional<Timing> time_launches(plan::Executable& executable, const BenchOpt
     return std::nullopt;
   std::optional<runtime::Graph> graph;
   if (options.use_graph) {
-    if (!device.begin_capture(*stream, error)) return std::nullopt;
-    const bool ok = executable.launch(*stream, error);
-    std::string later;
-    graph = device.end_capture(*stream, ok ? error : &later);
-    if (!ok || !graph) return std::nullopt;
+    graph = captured(executable, *stream, device, error);
+    if (!graph) return std::nullopt;
   }
   const auto launch = [&] {
     return graph ? device.launch(*graph, *stream, error) : executable.launch(*stream, error);
@@ -184,13 +224,8 @@ std::optional<Timing> time_launches(plan::Executable& executable, const BenchOpt
                            static_cast<int>(std::min<double>(repetitions, fit)));
     warm = std::min(warm, repetitions);
   }
-  std::vector<std::pair<runtime::Event, runtime::Event>> events;
-  for (int i = 0; i < repetitions; ++i) {
-    auto begin = device.create_event(error);
-    auto end = begin ? device.create_event(error) : std::nullopt;
-    if (!end) return std::nullopt;
-    events.emplace_back(std::move(*begin), std::move(*end));
-  }
+  const auto events = create_events(repetitions, device, error);
+  if (!events) return std::nullopt;
   const auto flush = device.allocate(kFlushBytes, error);
   if (!flush) return std::nullopt;
   ClockSampler clocks;
@@ -208,24 +243,16 @@ std::optional<Timing> time_launches(plan::Executable& executable, const BenchOpt
       if (seconds_since(start) < kWarmSeconds / 2) counted_from = Clock::now();
     }
   }
-  for (const auto& [begin, end] : events) {
+  for (const auto& [begin, end] : *events) {
     ok = ok && device.fill_async(*flush, 0, kFlushBytes, *stream, error) &&
          device.record(begin, *stream, error) && launch() && device.record(end, *stream, error);
   }
   ok = ok && device.synchronize(*stream, error);
-  Timing out;
-  for (const auto& [begin, end] : events) {
-    const auto ms = ok ? device.elapsed_ms(begin, end, error) : std::nullopt;
-    ok = ms.has_value();
-    if (ok) out.ms.push_back(static_cast<double>(*ms));
-  }
-  if (const auto seen = clocks.since(counted_from))
-    out.clocks = fmt::format(
-        "{:.0f} MHz, {:.0f} W{}", seen->mhz, seen->watts,
-        seen->celsius > 0 ? fmt::format(", {:.0f} degrees Celsius", seen->celsius) : "");
+  auto ms = ok ? elapsed_ms(*events, device, error) : std::nullopt;
+  std::string seen = clocks_text(clocks, counted_from);
   device.free(*flush);
-  if (!ok) return std::nullopt;
-  return out;
+  if (!ms) return std::nullopt;
+  return Timing{std::move(*ms), std::move(seen)};
 }
 
 }  // namespace

@@ -184,6 +184,36 @@ std::string counter_left(const ir::Program& program,
 
 namespace {
 
+// What the launches of a program have in common.
+struct EmulatedRun {
+  const emulator::CompiledBody& body;
+  const std::vector<emulator::Buffer>& buffers;
+  const EmulateOptions& options;
+  const target::Limits& limits;
+
+  // What was wrong; empty if nothing was. `is_behind`: other kernels were launched before.
+  std::string launch(const plan::Frame::Launch& l, const emit::KernelText& k,
+                     bool is_behind) const {
+    emulator::Options run_options;
+    run_options.seed = options.seed;
+    if (options.idle_limit > 0) run_options.idle_limit = options.idle_limit;
+    run_options.limits = &limits;
+    emulator::Statistics statistics;
+    std::string report = emulator::run(body,
+                                       {.kernel = k.name,
+                                        .grid = limited(l.grid, options.max_grid, k.cluster),
+                                        .threads = k.threads,
+                                        .shared_bytes = k.shared_bytes,
+                                        .params = l.params,
+                                        .param_bytes = l.param_bytes,
+                                        .buffers = buffers,
+                                        .is_early = is_behind && k.may_begin_early},
+                                       run_options, &statistics);
+    if (options.steps) *options.steps += statistics.steps;
+    return report;
+  }
+};
+
 std::optional<Outputs> run_in_emulator(const ir::Program& program, const ir::Environment& env,
                                        const EmulateOptions& options, bool is_repacked,
                                        expr::ExprPool& pool, std::string* error) {
@@ -223,25 +253,10 @@ std::optional<Outputs> run_in_emulator(const ir::Program& program, const ir::Env
       options.body.empty() ? joined_bodies(kernels, frame.launches()) : options.body,
       {"", options.use_cache}, error);
   if (!body) return std::nullopt;
+  const EmulatedRun run = {*body, buffers, options, ir::target_of(program).limits};
   for (const plan::Frame::Launch& l : frame.launches()) {
-    const emit::KernelText& k = kernels[l.kernel];
     const bool is_behind = &l != &frame.launches().front();
-    emulator::Options run_options;
-    run_options.seed = options.seed;
-    if (options.idle_limit > 0) run_options.idle_limit = options.idle_limit;
-    run_options.limits = &ir::target_of(program).limits;
-    emulator::Statistics statistics;
-    const std::string report = emulator::run(*body,
-                                             {.kernel = k.name,
-                                              .grid = limited(l.grid, options.max_grid, k.cluster),
-                                              .threads = k.threads,
-                                              .shared_bytes = k.shared_bytes,
-                                              .params = l.params,
-                                              .param_bytes = l.param_bytes,
-                                              .buffers = buffers,
-                                              .is_early = is_behind && k.may_begin_early},
-                                             run_options, &statistics);
-    if (options.steps) *options.steps += statistics.steps;
+    const std::string report = run.launch(l, kernels[l.kernel], is_behind);
     if (report.empty()) continue;
     *error = report;
     return std::nullopt;

@@ -14,17 +14,18 @@ ir::Op combined(Expr acc, expr::Reducer reducer, Expr value, expr::ExprPool& poo
       acc.name(), pool.binary(expr::combiner(reducer), acc, pool.cast(acc.dtype(), value))});
 }
 
-void take_position(Expr at, Expr best, expr::Reducer reducer, Expr value, Expr position,
-                   ir::Name candidate, expr::ExprPool& pool, ir::Block& out) {
-  const Expr number = pool.cast(best.dtype(), value);
-  out.push_back(ir::make(matile::Let{candidate, number}));
-  const Expr x = pool.var(candidate, number.dtype());
+void take_position(Expr at, Expr best, expr::Reducer reducer, const Candidate& candidate,
+                   expr::ExprPool& pool, ir::Block& out) {
+  const Expr number = pool.cast(best.dtype(), candidate.value);
+  out.push_back(ir::make(matile::Let{candidate.name, number}));
+  const Expr x = pool.var(candidate.name, number.dtype());
   const Expr is_first = pool.binary(EK::And, pool.binary(EK::Lt, at, pool.integer(0, at.dtype())),
                                     pool.binary(EK::Eq, x, x));
   const EK beats = reducer == expr::Reducer::ArgMax ? EK::Gt : EK::Lt;
   matile::If branch{pool.binary(EK::Or, is_first, pool.binary(beats, x, best)), {}};
   branch.body.push_back(ir::make(matile::Assign{best.name(), x}));
-  branch.body.push_back(ir::make(matile::Assign{at.name(), pool.cast(at.dtype(), position)}));
+  branch.body.push_back(
+      ir::make(matile::Assign{at.name(), pool.cast(at.dtype(), candidate.position)}));
   out.push_back(ir::make(std::move(branch)));
 }
 

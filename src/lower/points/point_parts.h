@@ -11,10 +11,17 @@ namespace nautilus::lower {
 // acc = acc <reducer> value
 ir::Op combined(expr::Expr acc, expr::Reducer reducer, expr::Expr value, expr::ExprPool& pool);
 
+// A value of a reduction that keeps the position of the best one.
+struct Candidate {
+  expr::Expr value;
+  expr::Expr position;
+  ir::Name name;  // for the value
+};
+
 // `at` and `best` take the position and the value if it is the first number that is not NaN, or
-// beats the best so far. `candidate`: a name for the value.
-void take_position(expr::Expr at, expr::Expr best, expr::Reducer reducer, expr::Expr value,
-                   expr::Expr position, ir::Name candidate, expr::ExprPool& pool, ir::Block& out);
+// beats the best so far.
+void take_position(expr::Expr at, expr::Expr best, expr::Reducer reducer,
+                   const Candidate& candidate, expr::ExprPool& pool, ir::Block& out);
 
 // The kernel whose threads each do the body for a point of the axes; of one point if there are
 // none. `own` are the kernel's names.

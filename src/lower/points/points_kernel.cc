@@ -205,9 +205,10 @@ class PointsLowering {
   }
 
   bool update_arg(const scalar::UpdateArg& u, ir::Block& out) {
+    const Candidate candidate = {rewrite(u.value), rewrite(u.position),
+                                 names_.make(fmt::format("{}_candidate", u.target.str()))};
     take_position(known_.at(std::string(u.target.str())), known_.at(std::string(u.best.str())),
-                  u.reducer, rewrite(u.value), rewrite(u.position),
-                  names_.make(fmt::format("{}_candidate", u.target.str())), pool_, out);
+                  u.reducer, candidate, pool_, out);
     return true;
   }
 

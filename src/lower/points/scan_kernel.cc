@@ -231,9 +231,9 @@ class ScanLowering {
     } else if (const auto* u = op.get<scalar::Update>()) {
       out.push_back(combined(running(u->target), u->reducer, rewrite(u->value), pool_));
     } else if (const auto* a = op.get<scalar::UpdateArg>()) {
-      take_position(running(a->target), running(a->best), a->reducer, rewrite(a->value),
-                    rewrite(a->position), names_.make(fmt::format("{}_candidate", a->target.str())),
-                    pool_, out);
+      const Candidate candidate = {rewrite(a->value), rewrite(a->position),
+                                   names_.make(fmt::format("{}_candidate", a->target.str()))};
+      take_position(running(a->target), running(a->best), a->reducer, candidate, pool_, out);
     } else {
       const auto& f = op.as<scalar::For>();
       NAUT_CHECK(f.kind == scalar::LoopKind::Reduce, "a loop of a scan that reduces nothing");

@@ -38,6 +38,22 @@ const scalar::For* loop_of(const MapNest& nest) {
   return reduction ? reduction->loop : nullptr;
 }
 
+// On sizes: where the line says that a reduction of that many terms is in parts; null if it does
+// not say.
+Expr condition_of(const decision::Split& line, const ir::Axes& axes, Expr terms,
+                  expr::ExprPool& pool) {
+  Expr out;
+  if (line.terms) out = pool.binary(EK::Ge, terms, pool.integer(*line.terms));
+  if (!line.results) return out;
+  Expr results = pool.integer(1);
+  for (const ir::Axis& a : axes)
+    results = results.op() == EK::IntConst && results.integer() == 1
+                  ? a.extent
+                  : pool.binary(EK::Mul, results, a.extent);
+  const Expr is_few = pool.binary(EK::Le, results, pool.integer(*line.results));
+  return out ? pool.binary(EK::And, out, is_few) : is_few;
+}
+
 }  // namespace
 
 ir::Name splittable_axis(const MapNest& nest, const std::map<std::string, ir::TensorType>& buffers,
@@ -102,16 +118,7 @@ std::optional<SplitReduction> split_reduction(const MapNest& nest,
   out.final.body.push_back(nest.body[0]);
   out.final.body.push_back(ir::make(std::move(gather)));
 
-  if (line.terms) out.condition = pool.binary(EK::Ge, extent, pool.integer(*line.terms));
-  if (line.results) {
-    Expr results = pool.integer(1);
-    for (const ir::Axis& a : nest.axes)
-      results = results.op() == EK::IntConst && results.integer() == 1
-                    ? a.extent
-                    : pool.binary(EK::Mul, results, a.extent);
-    const Expr is_few = pool.binary(EK::Le, results, pool.integer(*line.results));
-    out.condition = out.condition ? pool.binary(EK::And, out.condition, is_few) : is_few;
-  }
+  out.condition = condition_of(line, nest.axes, extent, pool);
   if (!out.condition) return out;
   out.type.dims[0] = pool.select(out.condition, count, pool.integer(0));
   return out;

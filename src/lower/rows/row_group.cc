@@ -162,7 +162,24 @@ class Grouping {
       if (nest.axes[k].extent != group_.rows[k].extent) return std::nullopt;
       names.emplace(pool_.index(nest.axes[k].name), pool_.index(group_.rows[k].name));
     }
-    // What it writes lies at the point of its axes, as a row's values do.
+    if (!writes_own_point(nest)) return std::nullopt;
+    auto s = nest.axes.size() == rank + 1 ? element_in(nest, names)
+             : nest.body.size() == 1      ? number_in(nest)
+                                          : reduction_in(nest, names);
+    if (!s) return std::nullopt;
+    s->value = expr::substitute(pool_, s->value, names);
+    if (!group_.exists || s->kind == RowStatement::Kind::Number) return s;
+    // All terms of pieces have the same condition, which is the kernel's.
+    const bool is_guarded = s->kind == RowStatement::Kind::Reduction &&
+                            s->value.op() == EK::Select && s->value[0] == group_.exists &&
+                            is_nothing(s->value[2], s->reducer);
+    if (!is_guarded) return std::nullopt;
+    s->value = s->value[1];
+    return s;
+  }
+
+  // What a nest writes lies at the point of its axes, as a row's values do.
+  bool writes_own_point(const MapNest& nest) const {
     bool is_own = true;
     for (const ir::Op& op : nest.body) {
       const auto* store = op.get<scalar::Store>();
@@ -173,50 +190,48 @@ class Grouping {
       for (size_t k = 0; is_own && k < at.size(); ++k)
         is_own = at[k] == pool_.index(nest.axes[k].name);
     }
-    if (!is_own) return std::nullopt;
-    const Expr column = pool_.index(group_.column.name);
-    RowStatement s;
-    if (nest.axes.size() == rank + 1) {
-      if (!group_.outer.empty()) return std::nullopt;
-      const auto* store = nest.body.size() == 1 ? nest.body[0].get<scalar::Store>() : nullptr;
-      if (!store || nest.axes[rank].extent != group_.column.extent) return std::nullopt;
-      names.emplace(pool_.index(nest.axes[rank].name), column);
-      s = {RowStatement::Kind::Element, store->target,
-           store->value.dtype(),        store->value,
-           expr::Reducer::Sum,          {}};
-    } else if (nest.body.size() == 1) {
-      const auto* store = nest.body[0].get<scalar::Store>();
-      if (!store) return std::nullopt;
-      s = {RowStatement::Kind::Number, store->target,
-           store->value.dtype(),       store->value,
-           expr::Reducer::Sum,         {}};
-    } else {
-      const auto reduction = reduction_of(nest);
-      if (!reduction) return std::nullopt;
-      const auto& [init, loop, update] = *reduction;
-      if (loop->axes.size() != group_.outer.size() + 1 ||
-          loop->axes.back().extent != group_.column.extent)
-        return std::nullopt;
-      for (size_t k = 0; k < group_.outer.size(); ++k) {
-        if (loop->axes[k].extent != group_.outer[k].extent) return std::nullopt;
-        names.emplace(pool_.index(loop->axes[k].name), pool_.index(group_.outer[k].name));
-      }
-      names.emplace(pool_.index(loop->axes.back().name), column);
-      s = {RowStatement::Kind::Reduction,
-           init->target,
-           update->value.dtype(),
-           update->value,
-           update->reducer,
-           expr::substitute(pool_, init->value, names)};
+    return is_own;
+  }
+
+  // Statements of the kinds, with values that have the nest's names; how the group calls its
+  // columns is added to `names`.
+  std::optional<RowStatement> element_in(const MapNest& nest, expr::Substitution& names) const {
+    if (!group_.outer.empty()) return std::nullopt;
+    const auto* store = nest.body.size() == 1 ? nest.body[0].get<scalar::Store>() : nullptr;
+    const ir::Axis& column = nest.axes.back();
+    if (!store || column.extent != group_.column.extent) return std::nullopt;
+    names.emplace(pool_.index(column.name), pool_.index(group_.column.name));
+    return RowStatement{RowStatement::Kind::Element, store->target,
+                        store->value.dtype(),        store->value,
+                        expr::Reducer::Sum,          {}};
+  }
+
+  static std::optional<RowStatement> number_in(const MapNest& nest) {
+    const auto* store = nest.body[0].get<scalar::Store>();
+    if (!store) return std::nullopt;
+    return RowStatement{RowStatement::Kind::Number, store->target,
+                        store->value.dtype(),       store->value,
+                        expr::Reducer::Sum,         {}};
+  }
+
+  std::optional<RowStatement> reduction_in(const MapNest& nest, expr::Substitution& names) const {
+    const auto reduction = reduction_of(nest);
+    if (!reduction) return std::nullopt;
+    const auto& [init, loop, update] = *reduction;
+    if (loop->axes.size() != group_.outer.size() + 1 ||
+        loop->axes.back().extent != group_.column.extent)
+      return std::nullopt;
+    for (size_t k = 0; k < group_.outer.size(); ++k) {
+      if (loop->axes[k].extent != group_.outer[k].extent) return std::nullopt;
+      names.emplace(pool_.index(loop->axes[k].name), pool_.index(group_.outer[k].name));
     }
-    s.value = expr::substitute(pool_, s.value, names);
-    if (!group_.exists || s.kind == RowStatement::Kind::Number) return s;
-    // All terms of pieces have the same condition, which is the kernel's.
-    const bool is_guarded = s.kind == RowStatement::Kind::Reduction && s.value.op() == EK::Select &&
-                            s.value[0] == group_.exists && is_nothing(s.value[2], s.reducer);
-    if (!is_guarded) return std::nullopt;
-    s.value = s.value[1];
-    return s;
+    names.emplace(pool_.index(loop->axes.back().name), pool_.index(group_.column.name));
+    return RowStatement{RowStatement::Kind::Reduction,
+                        init->target,
+                        update->value.dtype(),
+                        update->value,
+                        update->reducer,
+                        expr::substitute(pool_, init->value, names)};
   }
 
   bool fits(const RowStatement& s) {

@@ -150,63 +150,77 @@ void RowWalk::step(const RowSegment& segment, const std::map<std::string, ir::Na
   following.fold(out);
 }
 
-void RowWalk::walk_through(const RowSegment& segment, const std::map<std::string, ir::Name>& accs,
-                           Following& following, ir::Block& out) {
+RowWalk::Rows RowWalk::blocks_of_rows(ir::Block& out) const {
   Expr all_rows = pool_.integer(1);
   for (const ir::Axis& a : group_.outer)
     all_rows = all_rows.is_int(1) ? a.extent : both(EK::Mul, all_rows, a.extent);
   const Expr elements = both(EK::Mul, all_rows, scope_.limit);
-  const bool is_small = elements.op() == EK::IntConst && elements.integer() <= kMostElements;
+  Rows rows;
+  rows.is_one = elements.op() == EK::IntConst && elements.integer() <= kMostElements;
   if (all_rows.op() != EK::IntConst && all_rows.op() != EK::Var)
     all_rows = pool_.index(let("all_rows", all_rows, out));
-  Expr first_row;
-  Expr rows = all_rows;
-  ir::Block body;
-  matile::Loop blocks{{}, pool_.integer(0), matile::Direction::Up, {}, {}};
-  if (!is_small) {
-    const Expr fitting = pool_.binary(EK::FloorDiv, pool_.integer(kMostElements),
-                                      pool_.binary(EK::Max, scope_.limit, pool_.integer(1)));
-    const Expr of_block =
-        pool_.index(let("rows_of_block", pool_.binary(EK::Max, fitting, pool_.integer(1)), out));
-    blocks.var = scope_.names.make("block");
-    // No sum that leaves 32 bits.
-    blocks.to = pool_.binary(
-        EK::Add,
-        pool_.binary(EK::FloorDiv, pool_.binary(EK::Sub, all_rows, pool_.integer(1)), of_block),
-        pool_.integer(1));
-    first_row = pool_.binary(EK::Mul, of_block, pool_.index(blocks.var));
-    const Expr left = pool_.binary(EK::Sub, all_rows, first_row);
-    rows = pool_.index(let("rows_here", pool_.binary(EK::Min, of_block, left), body));
-  }
-  const int64_t parts = scope_.shape.each;
-  const Expr step_elements = pool_.integer(parts * scope_.shape.columns);
-  const Expr here = both(EK::Mul, rows, scope_.limit);
-  const Expr round = both(EK::Add, here, pool_.integer(step_elements.integer() - 1));
-  const Expr count = round.op() == EK::IntConst
-                         ? pool_.integer(round.integer() / step_elements.integer())
-                         : pool_.binary(EK::FloorDiv, round, step_elements);
+  rows.count = all_rows;
+  rows.blocks = {{}, pool_.integer(0), matile::Direction::Up, {}, {}};
+  if (rows.is_one) return rows;
+  const Expr fitting = pool_.binary(EK::FloorDiv, pool_.integer(kMostElements),
+                                    pool_.binary(EK::Max, scope_.limit, pool_.integer(1)));
+  const Expr of_block =
+      pool_.index(let("rows_of_block", pool_.binary(EK::Max, fitting, pool_.integer(1)), out));
+  rows.blocks.var = scope_.names.make("block");
+  // No sum that leaves 32 bits.
+  rows.blocks.to = pool_.binary(
+      EK::Add,
+      pool_.binary(EK::FloorDiv, pool_.binary(EK::Sub, all_rows, pool_.integer(1)), of_block),
+      pool_.integer(1));
+  rows.first = pool_.binary(EK::Mul, of_block, pool_.index(rows.blocks.var));
+  const Expr left = pool_.binary(EK::Sub, all_rows, rows.first);
+  rows.count = pool_.index(let("rows_here", pool_.binary(EK::Min, of_block, left), rows.body));
+  return rows;
+}
+
+Expr RowWalk::steps_through(Expr elements, int64_t of_step) const {
+  const Expr round = both(EK::Add, elements, pool_.integer(of_step - 1));
+  return round.op() == EK::IntConst ? pool_.integer(round.integer() / of_step)
+                                    : pool_.binary(EK::FloorDiv, round, pool_.integer(of_step));
+}
+
+void RowWalk::walk_through(const RowSegment& segment, const std::map<std::string, ir::Name>& accs,
+                           Following& following, ir::Block& out) {
+  Rows rows = blocks_of_rows(out);
+  const int64_t of_step = scope_.shape.each * scope_.shape.columns;
+  const Expr here = both(EK::Mul, rows.count, scope_.limit);
+  const Expr count = steps_through(here, of_step);
   matile::Loop loop{scope_.names.make("step"), pool_.integer(0), matile::Direction::Up, count, {}};
-  const Expr step = pool_.index(loop.var);
-  // All parts of a step are loaded first: as many bytes under way as can be.
-  std::vector<RowValues::Loaded> loaded(static_cast<size_t>(parts));
-  for (size_t n = 0; n < loaded.size(); ++n) {
-    go_to(n, step, first_row, rows);
-    values_.exchange_loaded(loaded[n]);
-    RowReads reads(scope_, values_);
-    for (size_t k = segment.begin; k < segment.end; ++k) {
-      if (group_.statements[k].kind == Kind::Reduction) reads.add(group_.statements[k].value);
-    }
-    for (Expr r : reads.all()) values_.load(r, loop.body);
-    values_.exchange_loaded(loaded[n]);
+  step_through(segment, accs, following, rows, loop);
+  rows.body.push_back(ir::make(std::move(loop)));
+  if (rows.is_one) {
+    out.push_back(std::move(rows.body.back()));
+    return;
   }
+  rows.blocks.body = std::move(rows.body);
+  out.push_back(ir::make(std::move(rows.blocks)));
+}
+
+void RowWalk::step_through(const RowSegment& segment, const std::map<std::string, ir::Name>& accs,
+                           Following& following, const Rows& rows, matile::Loop& loop) {
+  const Expr step = pool_.index(loop.var);
+  std::vector<RowValues::Loaded> loaded(static_cast<size_t>(scope_.shape.each));
   const auto each_part = [&](const auto& work) {
     for (size_t n = 0; n < loaded.size(); ++n) {
-      go_to(n, step, first_row, rows);
+      go_to(n, step, rows.first, rows.count);
       values_.exchange_loaded(loaded[n]);
       work();
       values_.exchange_loaded(loaded[n]);
     }
   };
+  // All parts of a step are loaded first: as many bytes under way as can be.
+  each_part([&] {
+    RowReads reads(scope_, values_);
+    for (size_t k = segment.begin; k < segment.end; ++k) {
+      if (group_.statements[k].kind == Kind::Reduction) reads.add(group_.statements[k].value);
+    }
+    for (Expr r : reads.all()) values_.load(r, loop.body);
+  });
   each_part([&] {
     for (size_t k = segment.begin; k < segment.end; ++k) {
       const RowStatement& s = group_.statements[k];
@@ -214,18 +228,13 @@ void RowWalk::walk_through(const RowSegment& segment, const std::map<std::string
         statements_.fold(s, accs.at(std::string(s.target.str())), false, loop.body);
     }
   });
-  const Expr left = pool_.binary(EK::Sub, here, pool_.binary(EK::Mul, step_elements, step));
+  const Expr elements = both(EK::Mul, rows.count, scope_.limit);
+  const Expr step_elements = pool_.integer(scope_.shape.each * scope_.shape.columns);
+  const Expr left = pool_.binary(EK::Sub, elements, pool_.binary(EK::Mul, step_elements, step));
   following.move(pool_.cast(DType::F32, pool_.binary(EK::Min, step_elements, left)), loop.body);
   each_part([&] { following.fold(loop.body); });
   scope_.is_walked = {};
   scope_.outer_at.clear();
-  body.push_back(ir::make(std::move(loop)));
-  if (is_small) {
-    out.push_back(std::move(body.back()));
-    return;
-  }
-  blocks.body = std::move(body);
-  out.push_back(ir::make(std::move(blocks)));
 }
 
 void RowWalk::go_to(size_t n, Expr step, Expr first_row, Expr rows) {

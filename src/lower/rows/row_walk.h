@@ -46,6 +46,19 @@ class RowWalk {
   // count.
   void walk_through(const RowSegment& segment, const std::map<std::string, ir::Name>& accs,
                     Following& following, ir::Block& out);
+  // The rows that a loop over all elements walks through.
+  struct Rows {
+    expr::Expr first;  // null: row 0
+    expr::Expr count;
+    matile::Loop blocks;  // of rows, around the loop; none if they are all of one block
+    ir::Block body;       // of a block
+    bool is_one = false;  // block
+  };
+  Rows blocks_of_rows(ir::Block& out) const;
+  expr::Expr steps_through(expr::Expr elements, int64_t of_step) const;
+  // What the parts of a step load and fold.
+  void step_through(const RowSegment& segment, const std::map<std::string, ir::Name>& accs,
+                    Following& following, const Rows& rows, matile::Loop& loop);
   // Before the walk.
   void start(const RowSegment& segment, const std::map<std::string, ir::Name>& accs,
              Following& following, ir::Block& out);

@@ -26,17 +26,16 @@ using EK = expr::Op;
 
 class LastTile {
  public:
-  LastTile(const LoweredKernel& kernel, const std::map<std::string, ir::TensorType>& buffers,
-           const target::Target& target, FreshNames& names, expr::ExprPool& pool,
-           LastTileChoice& choice, std::string* why)
+  LastTile(const LoweredKernel& kernel, const LastTileScope& scope, LastTileChoice& choice,
+           std::string* why)
       : out_(kernel),
-        buffers_(buffers),
-        target_(target),
-        threads_(target.limits.group_threads),
+        buffers_(scope.buffers),
+        target_(scope.target),
+        threads_(target_.limits.group_threads),
         choice_(choice),
-        names_(names),
-        pool_(pool),
-        simplifier_(pool),
+        names_(scope.names),
+        pool_(scope.pool),
+        simplifier_(pool_),
         why_(why) {}
 
   std::optional<LoweredKernel> run(const matile::Points& points) {
@@ -359,13 +358,12 @@ class LastTile {
 
 }  // namespace
 
-std::optional<LoweredKernel> combine_in_last_tile(
-    const LoweredKernel& kernel, const LoweredKernel& points,
-    const std::map<std::string, ir::TensorType>& buffers, const target::Target& target,
-    FreshNames& names, expr::ExprPool& pool, LastTileChoice& choice, std::string* why) {
+std::optional<LoweredKernel> combine_in_last_tile(const LoweredKernel& kernel,
+                                                  const LoweredKernel& points,
+                                                  const LastTileScope& scope,
+                                                  LastTileChoice& choice, std::string* why) {
   const auto& body = points.kernel.as<matile::Kernel>().body;
-  return LastTile(kernel, buffers, target, names, pool, choice, why)
-      .run(body[0].as<matile::Points>());
+  return LastTile(kernel, scope, choice, why).run(body[0].as<matile::Points>());
 }
 
 }  // namespace nautilus::lower

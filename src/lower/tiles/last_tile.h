@@ -43,11 +43,19 @@ struct LastTileChoice {
   std::string refused = {};  // why it cannot be followed
 };
 
+// The program around the two kernels.
+struct LastTileScope {
+  const std::map<std::string, ir::TensorType>& buffers;
+  const target::Target& target;
+  FreshNames& names;
+  expr::ExprPool& pool;
+};
+
 // `kernel` puts the parts, `points` is the kernel of scalar code that reads them. Nothing, and why,
 // if the last tile cannot do its work.
-std::optional<LoweredKernel> combine_in_last_tile(
-    const LoweredKernel& kernel, const LoweredKernel& points,
-    const std::map<std::string, ir::TensorType>& buffers, const target::Target& target,
-    FreshNames& names, expr::ExprPool& pool, LastTileChoice& choice, std::string* why);
+std::optional<LoweredKernel> combine_in_last_tile(const LoweredKernel& kernel,
+                                                  const LoweredKernel& points,
+                                                  const LastTileScope& scope,
+                                                  LastTileChoice& choice, std::string* why);
 
 }  // namespace nautilus::lower

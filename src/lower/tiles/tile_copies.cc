@@ -28,7 +28,7 @@ std::optional<TileMap> TileCopies::map_for(const TileElements& elements, const T
     if (panel && p->constant_term() % map.panel_cols == 0) return map;
     return scope_.fail("its first column is not that of a panel");
   }
-  auto map = map_of(elements, view, rows, cols, scope_.names, pool_, scope_.why);
+  auto map = map_of(elements, view, {rows, cols}, scope_.names, pool_, scope_.why);
   if (!map) return std::nullopt;
   map_ops_.push_back(ir::make(map->op));
   maps_.emplace(std::move(key), *map);

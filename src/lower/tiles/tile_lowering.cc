@@ -58,11 +58,10 @@ bool has_equal_tiles(const vrtile::Par& grid, const ir::Block& work, expr::ExprP
 
 }  // namespace
 
-NestLowering::NestLowering(const ir::Program& program, const Op& nest, std::string_view name,
-                           FreshNames& names, ir::PassContext& context, NestAnswers* rules,
-                           std::string* why)
+NestLowering::NestLowering(const GridNest& nest, FreshNames& names, ir::PassContext& context,
+                           NestAnswers* rules, std::string* why)
     : context_(context),
-      scope_(program, nest, names, context.pool, why),
+      scope_(nest.program, nest.op, names, context.pool, why),
       pool_(context.pool),
       choices_(context, rules),
       copies_(scope_, choices_),
@@ -70,7 +69,7 @@ NestLowering::NestLowering(const ir::Program& program, const Op& nest, std::stri
       loads_(scope_, choices_, copies_, takes_),
       stores_(scope_, copies_, takes_),
       computed_(scope_, takes_, stores_),
-      kernel_name_(name) {}
+      kernel_name_(nest.name) {}
 
 std::optional<LoweredKernel> NestLowering::run() {
   const auto* grid = scope_.nest.get<vrtile::Par>();

@@ -16,8 +16,8 @@ namespace nautilus::lower {
 
 class NestLowering {
  public:
-  NestLowering(const ir::Program& program, const ir::Op& nest, std::string_view name,
-               FreshNames& names, ir::PassContext& context, NestAnswers* rules, std::string* why);
+  NestLowering(const GridNest& nest, FreshNames& names, ir::PassContext& context,
+               NestAnswers* rules, std::string* why);
   NestLowering(const NestLowering&) = delete;
   NestLowering& operator=(const NestLowering&) = delete;
   std::optional<LoweredKernel> run();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the lowering of a tile nest knows of the names of VR-tile, and how it writes expressions of
+// A tile nest, what its lowering knows of the names of VR-tile, and how it writes expressions of
 // them as expressions of MA-tile.
 #pragma once
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "expr/walk.h"
@@ -13,6 +14,13 @@
 #include "vrtile/ops.h"
 
 namespace nautilus::lower {
+
+// A grid nest of a program, and the name of its kernel.
+struct GridNest {
+  const ir::Program& program;
+  const ir::Op& op;
+  std::string_view name;
+};
 
 // What a tile of VR-tile became.
 struct TileValue {

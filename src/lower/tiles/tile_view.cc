@@ -148,6 +148,77 @@ std::string refuse_reach(const TileElements& e, int64_t rows, int64_t step) {
                      e.copies->box_extent);
 }
 
+// From the widest; each is half as wide as the one before.
+constexpr std::array kSwizzles = {matile::MapSwizzle::B128, matile::MapSwizzle::B64,
+                                  matile::MapSwizzle::B32};
+
+struct Panels {
+  matile::MapSwizzle swizzle;
+  int bytes;  // of a row
+};
+
+// The widest swizzle whose panels divide rows of so many bytes.
+std::optional<Panels> widest_panels(int row_bytes, int most_bytes) {
+  int bytes = most_bytes;
+  for (const matile::MapSwizzle swizzle : kSwizzles) {
+    if (row_bytes % bytes == 0) return Panels{swizzle, bytes};
+    bytes /= 2;
+  }
+  return std::nullopt;
+}
+
+// An end beyond the tensor would read what is not its own.
+Expr end_within(Expr end, Expr dim, expr::ExprPool& pool) {
+  if (!end) return dim;
+  const auto beyond = expr::difference(dim, end);
+  const auto known = beyond ? beyond->constant() : std::nullopt;
+  return known && *known >= 0 ? end : pool.binary(EK::Min, end, dim);
+}
+
+// All panels in one box if the view's rows are whole panels; otherwise one box a panel, so that
+// what lies beyond the end of a row reads as 0.
+bool has_whole_panels(const TileView& view, Expr row_end, int cols, int width) {
+  const auto base = expr::Poly::of(view.col_base);
+  const auto first_panel = base ? expr::divide(*base, width) : std::nullopt;
+  return cols > width && row_end.op() == EK::IntConst && row_end.integer() % width == 0 &&
+         first_panel && base->constant_term() % width == 0;
+}
+
+// Gives a map its axes, and the tensor's element at a point of them.
+void add_axes(const TileElements& e, const TileView& view, BoxExtents box, TileMap& out,
+              FreshNames& names, expr::ExprPool& pool) {
+  const auto add = [&](const char* stem, Expr extent, int of_box) {
+    const ir::Name name = names.make(stem);
+    out.op.axes.push_back({name, extent});
+    out.op.box.push_back(pool.integer(of_box));
+    return pool.index(name);
+  };
+  const size_t last = e.indices.size() - 1;
+  const int width = out.panel_cols;
+  const Expr dim = end_within(view.col_end, e.type.dims[last], pool);
+  std::vector<Expr> indices(e.indices.size());
+  const Expr col = add("col", out.has_panels ? pool.integer(width) : dim, width);
+  const Expr row_dim = end_within(view.row_end, e.type.dims[view.row_dim], pool);
+  const Expr row = add("row", view.block_rows ? view.block_rows : row_dim, box.rows);
+  indices[last] = col;
+  if (out.has_panels) {
+    const Expr panel = add("panel", pool.integer(dim.integer() / width), box.cols / width);
+    indices[last] = pool.binary(EK::Add, pool.binary(EK::Mul, pool.integer(width), panel), col);
+  }
+  for (size_t k = last; k-- > 0;) {
+    if (k != view.row_dim) {
+      indices[k] = add("at", e.type.dims[k], 1);
+    } else if (view.block_rows) {
+      const Expr block =
+          add("block", expr::exact_quotient(pool, e.type.dims[k], view.block_rows), 1);
+      indices[k] = pool.binary(EK::Add, pool.binary(EK::Mul, view.block_rows, block), row);
+    } else {
+      indices[k] = row;
+    }
+  }
+  out.op.value = pool.read(e.tensor, e.type.dtype, indices);
+}
+
 }  // namespace
 
 std::string refuse_indices(const TileElements& e, expr::ExprPool& pool) {
@@ -235,7 +306,7 @@ std::vector<Expr> rest_of(const TileView& view) {
   return out;
 }
 
-std::optional<TileMap> map_of(const TileElements& e, const TileView& view, int rows, int cols,
+std::optional<TileMap> map_of(const TileElements& e, const TileView& view, BoxExtents box,
                               FreshNames& names, expr::ExprPool& pool, std::string* why) {
   const auto fail = [&](std::string reason) {
     *why = fmt::format("the tile of `{}`: {}", e.tensor.str(), reason);
@@ -243,70 +314,26 @@ std::optional<TileMap> map_of(const TileElements& e, const TileView& view, int r
   };
   const int bytes = expr::bytes(e.type.dtype);
   if (bytes > 4) return fail("only elements of up to 32 bits are copied in panels");
-  if (std::string reason = refuse_reach(e, rows, view.row_step); !reason.empty()) {
+  if (std::string reason = refuse_reach(e, box.rows, view.row_step); !reason.empty()) {
     *why = std::move(reason);
     return std::nullopt;
   }
-  const auto most_axes = static_cast<size_t>(e.copies->box_axes);
+  const auto panels = widest_panels(box.cols * bytes, e.copies->panel_bytes);
+  if (!panels)
+    return fail(fmt::format("its columns are no multiple of {}",
+                            (e.copies->panel_bytes >> (kSwizzles.size() - 1)) / bytes));
   TileMap out;
-  const size_t last = e.indices.size() - 1;
-  // The widest swizzle whose panels divide the columns; each is half as wide as the one before.
-  constexpr std::array kSwizzles = {matile::MapSwizzle::B128, matile::MapSwizzle::B64,
-                                    matile::MapSwizzle::B32};
-  int span = e.copies->panel_bytes;
-  size_t kind = 0;
-  for (; kind < kSwizzles.size() && cols * bytes % span != 0; ++kind) span /= 2;
-  if (kind == kSwizzles.size())
-    return fail(fmt::format("its columns are no multiple of {}", 2 * span / bytes));
-  const int width = span / bytes;
-  out.op.swizzle = kSwizzles[kind];
-  out.panel_cols = width;
+  out.op.swizzle = panels->swizzle;
+  out.panel_cols = panels->bytes / bytes;
   if (view.row_step != 1) out.op.step = view.row_step;
-  // An end beyond the tensor would read what is not its own.
-  const auto end_of = [&](Expr end, Expr dim) {
-    if (!end) return dim;
-    const auto beyond = expr::difference(dim, end);
-    const auto known = beyond ? beyond->constant() : std::nullopt;
-    return known && *known >= 0 ? end : pool.binary(EK::Min, end, dim);
-  };
-  const Expr dim = end_of(view.col_end, e.type.dims[last]);
-  const auto base = expr::Poly::of(view.col_base);
-  const auto first_panel = base ? expr::divide(*base, width) : std::nullopt;
-  // All panels in one box if the view's rows are whole panels; otherwise one box a panel, so that
-  // what lies beyond the end of a row reads as 0.
+  const auto most_axes = static_cast<size_t>(e.copies->box_axes);
   const size_t rank = e.indices.size() + (view.block_rows ? 1 : 0);
-  out.has_panels = cols > width && rank < most_axes && dim.op() == EK::IntConst &&
-                   dim.integer() % width == 0 && first_panel && base->constant_term() % width == 0;
+  const Expr row_end = end_within(view.col_end, e.type.dims.back(), pool);
+  out.has_panels = rank < most_axes && has_whole_panels(view, row_end, box.cols, out.panel_cols);
   out.op.name = names.make(std::string(e.tensor.str()) + "_map");
-  const auto add = [&](const char* stem, Expr extent, int box) {
-    const ir::Name name = names.make(stem);
-    out.op.axes.push_back({name, extent});
-    out.op.box.push_back(pool.integer(box));
-    return pool.index(name);
-  };
-  std::vector<Expr> indices(e.indices.size());
-  const Expr col = add("col", out.has_panels ? pool.integer(width) : dim, width);
-  const Expr row_dim = end_of(view.row_end, e.type.dims[view.row_dim]);
-  const Expr row = add("row", view.block_rows ? view.block_rows : row_dim, rows);
-  indices[last] = col;
-  if (out.has_panels) {
-    const Expr panel = add("panel", pool.integer(dim.integer() / width), cols / width);
-    indices[last] = pool.binary(EK::Add, pool.binary(EK::Mul, pool.integer(width), panel), col);
-  }
-  for (size_t k = last; k-- > 0;) {
-    if (k != view.row_dim) {
-      indices[k] = add("at", e.type.dims[k], 1);
-    } else if (view.block_rows) {
-      const Expr block =
-          add("block", expr::exact_quotient(pool, e.type.dims[k], view.block_rows), 1);
-      indices[k] = pool.binary(EK::Add, pool.binary(EK::Mul, view.block_rows, block), row);
-    } else {
-      indices[k] = row;
-    }
-  }
+  add_axes(e, view, box, out, names, pool);
   out.rest = rest_of(view);
   if (out.op.axes.size() > most_axes) return fail("it has more dimensions than the copy engine");
-  out.op.value = pool.read(e.tensor, e.type.dtype, indices);
   return out;
 }
 

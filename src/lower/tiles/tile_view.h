@@ -57,8 +57,8 @@ std::string refuse_box(const TileElements& elements, expr::ExprPool& pool);
 std::optional<TileView> view_of(const TileElements& elements, expr::ExprPool& pool,
                                 std::string* why);
 
-// A map of the plan and the coordinates of boxes in it. `rows` and `cols` are those of the box. A
-// box is one panel wide where the tensor's rows are not whole panels.
+// A map of the plan and the coordinates of boxes in it. A box is one panel wide where the tensor's
+// rows are not whole panels.
 struct TileMap {
   matile::Map op;
   ir::Exprs at(expr::Expr row, expr::Expr col, expr::ExprPool& pool) const;
@@ -70,8 +70,13 @@ struct TileMap {
 // The coordinates of a view's box behind rows and panels.
 std::vector<expr::Expr> rest_of(const TileView& view);
 
-std::optional<TileMap> map_of(const TileElements& elements, const TileView& view, int rows,
-                              int cols, FreshNames& names, expr::ExprPool& pool, std::string* why);
+// Of a box: as many as the tile has, or fewer.
+struct BoxExtents {
+  int rows = 0;
+  int cols = 0;
+};
+std::optional<TileMap> map_of(const TileElements& elements, const TileView& view, BoxExtents box,
+                              FreshNames& names, expr::ExprPool& pool, std::string* why);
 
 // The same for a piece of one row: elements at points of one axis, which runs along the last
 // dimension. Nothing if it is no such piece, or more than a box holds.

@@ -41,11 +41,10 @@ ir::Program tile_declarations(const ir::Program& program, FreshNames& names, exp
   return out;
 }
 
-std::optional<LoweredKernel> lower_tile_nest(const ir::Program& program, const Op& nest,
-                                             std::string_view name, NestAnswers* rules,
+std::optional<LoweredKernel> lower_tile_nest(const GridNest& nest, NestAnswers* rules,
                                              FreshNames& names, ir::PassContext& context,
                                              std::string* why) {
-  return NestLowering(program, nest, name, names, context, rules, why).run();
+  return NestLowering(nest, names, context, rules, why).run();
 }
 
 std::optional<ir::Program> vrtile_to_matile(const ir::Program& program, ir::PassContext& context) {
@@ -54,7 +53,7 @@ std::optional<ir::Program> vrtile_to_matile(const ir::Program& program, ir::Pass
   for (const Op& op : program.body) {
     if (!op.is<vrtile::Par>()) continue;
     std::string why;
-    auto parts = lower_tile_nest(program, op, program.name, nullptr, names, context, &why);
+    auto parts = lower_tile_nest({program, op, program.name}, nullptr, names, context, &why);
     if (!parts) {
       context.sink.report(diag::Code::BadPass, op.span(),
                           fmt::format("this nest is no kernel of tiles: {}", why));

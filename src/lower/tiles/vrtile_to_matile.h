@@ -30,6 +30,7 @@
 #include "ir/pass.h"
 #include "lower/kernel/lowered_kernel.h"
 #include "lower/tiles/nest_answers.h"
+#include "lower/tiles/tile_nest.h"
 
 namespace nautilus::lower {
 
@@ -37,8 +38,7 @@ namespace nautilus::lower {
 // no counterpart. `machine sms` and the program's declarations are the caller's. `rules`: answer
 // what no line of the nest does; null: the lines are complete (choose/tiles/choose_tile_lines.h),
 // and without one of them there is no kernel.
-std::optional<LoweredKernel> lower_tile_nest(const ir::Program& program, const ir::Op& nest,
-                                             std::string_view name, NestAnswers* rules,
+std::optional<LoweredKernel> lower_tile_nest(const GridNest& nest, NestAnswers* rules,
                                              FreshNames& names, ir::PassContext& context,
                                              std::string* why);
 

@@ -61,25 +61,28 @@ class NestsToTiles {
   void assign(const ir::Op& op, ir::Name target, const ir::Axes& axes, expr::Expr value,
               bool is_init = false);
   void update(const ir::Op& op, const scalar::Update& u, const Place& place);
+  // A reduction of a statement.
+  struct Rolled {
+    const ir::Op& op;
+    ir::Name target;
+    const ir::Axes& axes;
+    ir::Name old;  // what was there; empty at first
+  };
   // new = old (+) outer * part
-  void combine(const ir::Op& op, ir::Name target, const ir::Axes& axes, expr::Op combiner,
-               ir::Name old, ir::Name part, expr::Expr outer);
+  void combine(const Rolled& sum, expr::Op combiner, ir::Name part, expr::Expr outer);
   // True if the sum is a sum of products of matrices, or has failed. Several are added up from 0
   // in the order of the terms, and then to what was there: the matrix unit cuts off what is small
   // next to the sum that it adds to.
-  bool dots(const ir::Op& op, ir::Name target, expr::Expr value, const ir::Axes& axes,
-            const ir::Axis& depth, ir::Name old);
+  bool dots(const Rolled& sum, expr::Expr value, const ir::Axis& depth);
   // The same of one product.
-  bool dot(const ir::Op& op, ir::Name target, expr::Expr value, const ir::Axes& axes,
-           const ir::Axis& depth, ir::Name old);
+  bool dot(const Rolled& sum, expr::Expr value, const ir::Axis& depth);
   struct Operands {
     ir::Name a, b;
     vrtile::Trans trans = vrtile::Trans::No;
     expr::Expr outer;  // null if there is none
   };
   // Nothing if the value is anything but a product of matrices.
-  std::optional<Operands> operands_of(const ir::Op& op, ir::Name target, expr::Expr value,
-                                      const ir::Axes& axes, const ir::Axis& depth);
+  std::optional<Operands> operands_of(const Rolled& sum, expr::Expr value, const ir::Axis& depth);
   // The element of a load under a guard; null if the value is anything else.
   expr::Expr loaded(expr::Expr value) const;
   // The tile whose elements are `value` at the axes: an existing one, or a new one.

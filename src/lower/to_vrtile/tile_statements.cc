@@ -146,8 +146,9 @@ void NestsToTiles::update(const Op& op, const scalar::Update& u, const Place& pl
     value = pool_.select(guard, value, identity);
   const auto start = starts_.find(old);
   const bool is_first = start != starts_.end() && start->second == identity;
+  const Rolled rolled = {op, u.target, *axes, is_first ? Name() : old};
   if (u.reducer == expr::Reducer::Sum && axes->size() == 2 && place.reduced.size() == 1 &&
-      dots(op, u.target, value, *axes, place.reduced[0], is_first ? Name() : old))
+      dots(rolled, value, place.reduced[0]))
     return;
   if (has_failed_) return;
 
@@ -164,11 +165,11 @@ void NestsToTiles::update(const Op& op, const scalar::Update& u, const Place& pl
   const Expr reduction = pool_.reduce(u.reducer, body, vars, extents);
   const Name tile = is_first ? version(u.target) : versions_.part(u.target);
   out_->push_back(ir::make(vr::Reduce{tile, *axes, reduction}, op.span()));
-  if (!is_first) combine(op, u.target, *axes, expr::combiner(u.reducer), old, tile, {});
+  if (!is_first) combine(rolled, expr::combiner(u.reducer), tile, {});
 }
 
-void NestsToTiles::combine(const Op& op, Name target, const Axes& axes, EK combiner, Name old,
-                           Name part, Expr outer) {
+void NestsToTiles::combine(const Rolled& sum, EK combiner, Name part, Expr outer) {
+  const auto& [op, target, axes, old] = sum;
   const std::vector<Expr> at = points(axes);
   const ir::DType dtype = types_.at(target).dtype;
   Expr value = pool_.read(part, dtype, at);
@@ -177,10 +178,10 @@ void NestsToTiles::combine(const Op& op, Name target, const Axes& axes, EK combi
   out_->push_back(ir::make(vr::Set{version(target), axes, value}, op.span()));
 }
 
-bool NestsToTiles::dots(const Op& op, Name target, Expr value, const Axes& axes,
-                        const ir::Axis& depth, Name old) {
+bool NestsToTiles::dots(const Rolled& sum, Expr value, const ir::Axis& depth) {
   const std::vector<Expr> terms = algebra::terms(value);
-  if (terms.size() == 1) return dot(op, target, value, axes, depth, old);
+  if (terms.size() == 1) return dot(sum, value, depth);
+  const auto& [op, target, axes, old] = sum;
   for (Expr term : terms) {
     const auto split = split_dot(pool_, term, pool_.index(axes[0].name), pool_.index(axes[1].name),
                                  pool_.index(depth.name));
@@ -188,40 +189,40 @@ bool NestsToTiles::dots(const Op& op, Name target, Expr value, const Axes& axes,
   }
   // Sums of integers are exact: all products of a step add to the sum itself.
   const bool is_exact = expr::is_int(types_.at(target).dtype);
-  Name sum = is_exact ? old : Name();
+  Name so_far = is_exact ? old : Name();
   for (Expr term : terms) {
     const Name next = is_exact && term == terms.back() ? version(target) : versions_.part(target);
-    const auto operands = operands_of(op, target, term, axes, depth);
+    const auto operands = operands_of(sum, term, depth);
     if (has_failed_) return true;
-    out_->push_back(
-        ir::make(vr::Dot{next, types_.at(target), operands->a, operands->b, operands->trans, sum},
-                 op.span()));
+    out_->push_back(ir::make(
+        vr::Dot{next, types_.at(target), operands->a, operands->b, operands->trans, so_far},
+        op.span()));
     versions_.remember(out_->back());
-    sum = next;
+    so_far = next;
   }
-  if (!is_exact) combine(op, target, axes, EK::Add, old, sum, {});
+  if (!is_exact) combine(sum, EK::Add, so_far, {});
   return true;
 }
 
-bool NestsToTiles::dot(const Op& op, Name target, Expr value, const Axes& axes,
-                       const ir::Axis& depth, Name old) {
-  const auto operands = operands_of(op, target, value, axes, depth);
+bool NestsToTiles::dot(const Rolled& sum, Expr value, const ir::Axis& depth) {
+  const auto operands = operands_of(sum, value, depth);
   if (!operands || has_failed_) return operands.has_value();
   const auto& [a, b, trans, outer] = *operands;
-  const ir::TensorType& type = types_.at(target);
+  const ir::TensorType& type = types_.at(sum.target);
+  const diag::Span span = sum.op.span();
   if (!outer) {
-    out_->push_back(ir::make(vr::Dot{version(target), type, a, b, trans, old}, op.span()));
+    out_->push_back(ir::make(vr::Dot{version(sum.target), type, a, b, trans, sum.old}, span));
     return true;
   }
-  const Name product = versions_.part(target);
-  out_->push_back(ir::make(vr::Dot{product, type, a, b, trans, {}}, op.span()));
-  combine(op, target, axes, EK::Add, old, product, outer);
+  const Name product = versions_.part(sum.target);
+  out_->push_back(ir::make(vr::Dot{product, type, a, b, trans, {}}, span));
+  combine(sum, EK::Add, product, outer);
   return true;
 }
 
-std::optional<NestsToTiles::Operands> NestsToTiles::operands_of(const Op& op, Name target,
-                                                                Expr value, const Axes& axes,
+std::optional<NestsToTiles::Operands> NestsToTiles::operands_of(const Rolled& sum, Expr value,
                                                                 const ir::Axis& depth) {
+  const auto& [op, target, axes, old] = sum;
   const Expr row = pool_.index(axes[0].name);
   const Expr col = pool_.index(axes[1].name);
   const Expr inner = pool_.index(depth.name);

@@ -18,35 +18,12 @@ class DeclarationRules {
 
   void declaration(const Op& op) {
     switch (kind(op)) {
-      case Kind::Tiles: {
-        const auto& t = op.as<Tiles>();
-        scope_.declare(t.name);
-        v_.check_closed(t.count, DType::I64, "the number of tiles");
-        if ((t.source == TileSource::Dynamic) != static_cast<bool>(t.counter))
-          v_.fail("dynamic tiles, and only these, have a counter");
-        if (t.counter) {
-          const ir::TensorType* type = v_.tensor(t.counter);
-          if (!type || type->dtype != DType::I32 || !scope_.is_scratch(t.counter))
-            v_.fail("the counter is a scratch tensor of i32");
-        }
-        return;
-      }
+      case Kind::Tiles:
+        return tiles(op.as<Tiles>());
       case Kind::Decisions:
         return;
-      case Kind::Ring: {
-        const auto& ring = op.as<Ring>();
-        scope_.declare(ring.name);
-        if (ring.slots.value_or(0) < 1 || *ring.slots > 64) v_.fail("a ring has 1 to 64 slots");
-        if (ring.body.empty()) v_.fail("a ring's slot has at least one slot tile");
-        for (const Op& slot_tile : ring.body) {
-          v_.set_op(slot_tile);
-          if (const auto* p = slot_tile.get<SlotTile>())
-            this->slot_tile(*p);
-          else
-            v_.fail("a ring consists of slot tiles");
-        }
-        return;
-      }
+      case Kind::Ring:
+        return ring(op.as<Ring>());
       case Kind::Cta:
         scope_.declare(op.as<Cta>().index);
         scope_.declare(op.as<Cta>().count);
@@ -56,44 +33,71 @@ class DeclarationRules {
       case Kind::Turn:
         scope_.declare(op.as<Turn>().name);
         return;
-      case Kind::Stage: {
-        const auto& stage = op.as<Stage>();
-        scope_.declare(stage.name);
-        const auto shape = static_shape(stage.type);
-        if (shape.size() != 2 || shape[0] != 64 || shape[1] % 64 != 0 || shape[1] == 0 ||
-            !is_half(stage.type.dtype))
-          v_.fail("a stage holds 64 rows of a multiple of 64 columns of 16-bit floats");
-        if (stage.buffers.value_or(0) < 1 || *stage.buffers > 64)
-          v_.fail("a stage has 1 to 64 buffers");
-        if (stage.ring && stage.buffers.value_or(0) != 1)
-          v_.fail("a stage on a ring has one buffer, the slot");
-        return;
-      }
-      case Kind::Role: {
-        const auto& role = op.as<Role>();
-        const target::Limits& limits = ir::target_of(scope_.program).limits;
-        scope_.declare(role.name);
-        const int64_t count = role.count.value_or(-1);
-        if (role.unit == RoleUnit::Warp && (count < 0 || count > 3))
-          v_.fail("a loading role is warp 0 to 3");
-        if (role.unit == RoleUnit::Groups && (count < 1 || count > limits.role_groups))
-          v_.fail(fmt::format("a role has 1 to {} warp groups", limits.role_groups));
-        if (role.unit == RoleUnit::Groups && count > 1 && !role.index)
-          v_.fail("several groups are told apart by an index");
-        const int64_t regs = role.regs.value_or(0);
-        if (regs % limits.register_step != 0 || regs < limits.least_role_registers ||
-            regs > limits.most_role_registers)
-          v_.fail(fmt::format("registers are a multiple of {} from {} to {}, not {}",
-                              limits.register_step, limits.least_role_registers,
-                              limits.most_role_registers, regs));
-        return;
-      }
+      case Kind::Stage:
+        return stage(op.as<Stage>());
+      case Kind::Role:
+        return role(op.as<Role>());
       default:
         v_.fail(fmt::format("`{}` does not stand directly in a kernel", op.info().mnemonic()));
     }
   }
 
  private:
+  void tiles(const Tiles& t) {
+    scope_.declare(t.name);
+    v_.check_closed(t.count, DType::I64, "the number of tiles");
+    if ((t.source == TileSource::Dynamic) != static_cast<bool>(t.counter))
+      v_.fail("dynamic tiles, and only these, have a counter");
+    if (t.counter) {
+      const ir::TensorType* type = v_.tensor(t.counter);
+      if (!type || type->dtype != DType::I32 || !scope_.is_scratch(t.counter))
+        v_.fail("the counter is a scratch tensor of i32");
+    }
+  }
+
+  void ring(const Ring& ring) {
+    scope_.declare(ring.name);
+    if (ring.slots.value_or(0) < 1 || *ring.slots > 64) v_.fail("a ring has 1 to 64 slots");
+    if (ring.body.empty()) v_.fail("a ring's slot has at least one slot tile");
+    for (const Op& op : ring.body) {
+      v_.set_op(op);
+      if (const auto* p = op.get<SlotTile>())
+        slot_tile(*p);
+      else
+        v_.fail("a ring consists of slot tiles");
+    }
+  }
+
+  void stage(const Stage& stage) {
+    scope_.declare(stage.name);
+    const auto shape = static_shape(stage.type);
+    if (shape.size() != 2 || shape[0] != 64 || shape[1] % 64 != 0 || shape[1] == 0 ||
+        !is_half(stage.type.dtype))
+      v_.fail("a stage holds 64 rows of a multiple of 64 columns of 16-bit floats");
+    if (stage.buffers.value_or(0) < 1 || *stage.buffers > 64)
+      v_.fail("a stage has 1 to 64 buffers");
+    if (stage.ring && stage.buffers.value_or(0) != 1)
+      v_.fail("a stage on a ring has one buffer, the slot");
+  }
+
+  void role(const Role& role) {
+    const target::Limits& limits = ir::target_of(scope_.program).limits;
+    scope_.declare(role.name);
+    const int64_t count = role.count.value_or(-1);
+    if (role.unit == RoleUnit::Warp && (count < 0 || count > 3))
+      v_.fail("a loading role is warp 0 to 3");
+    if (role.unit == RoleUnit::Groups && (count < 1 || count > limits.role_groups))
+      v_.fail(fmt::format("a role has 1 to {} warp groups", limits.role_groups));
+    if (role.unit == RoleUnit::Groups && count > 1 && !role.index)
+      v_.fail("several groups are told apart by an index");
+    const int64_t regs = role.regs.value_or(0);
+    if (regs % limits.register_step != 0 || regs < limits.least_role_registers ||
+        regs > limits.most_role_registers)
+      v_.fail(fmt::format("registers are a multiple of {} from {} to {}, not {}",
+                          limits.register_step, limits.least_role_registers,
+                          limits.most_role_registers, regs));
+  }
+
   void slot_tile(const SlotTile& p) {
     scope_.declare(p.name);
     const auto shape = static_shape(p.type);

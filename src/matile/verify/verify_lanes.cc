@@ -14,6 +14,8 @@
 // One walk over the role follows what every tile holds; loops are walked until nothing changes.
 #include <fmt/format.h>
 
+#include <span>
+
 #include "expr/walk.h"
 #include "matile/verify/lane_shares.h"
 #include "matile/verify/own_elements.h"
@@ -280,6 +282,11 @@ class LaneShares {
     if (it != state_.end()) need_whole(it->second, is_used);
   }
 
+  void need_whole_place(std::span<const Expr> indices, Expr condition) {
+    for (Expr e : indices) need_whole(rules_.value(e), "is part of an index");
+    if (condition) need_whole(rules_.value(condition), "is part of a condition");
+  }
+
   void visit(const Op& op) {
     switch (matile::kind(op)) {
       case matile::Kind::Each:
@@ -315,10 +322,7 @@ class LaneShares {
         need_whole_tile(op.as<Convert>().source, "is converted");
         return write(op.as<Convert>().target, whole());
       case matile::Kind::Load:
-        for (Expr e : op.as<Load>().value.args())
-          need_whole(rules_.value(e), "is part of an index");
-        if (op.as<Load>().condition)
-          need_whole(rules_.value(op.as<Load>().condition), "is part of a condition");
+        need_whole_place(op.as<Load>().value.args(), op.as<Load>().condition);
         return write(op.as<Load>().target, whole());
       case matile::Kind::Take:
         return write(op.as<Take>().tile, whole());
@@ -331,13 +335,9 @@ class LaneShares {
         return write(op.as<WarpDot>().acc, whole());
       case matile::Kind::Store:
         return need_whole_tile(op.as<Store>().tile, "is stored");
-      case matile::Kind::Put: {
-        const auto& put = op.as<Put>();
-        need_whole(rules_.value(put.value), "is stored");
-        for (Expr e : put.indices) need_whole(rules_.value(e), "is part of an index");
-        if (put.condition) need_whole(rules_.value(put.condition), "is part of a condition");
-        return;
-      }
+      case matile::Kind::Put:
+        need_whole(rules_.value(op.as<Put>().value), "is stored");
+        return need_whole_place(op.as<Put>().indices, op.as<Put>().condition);
       default:
         return;
     }

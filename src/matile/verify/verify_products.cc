@@ -12,6 +12,14 @@ namespace nautilus::matile {
 using expr::DType;
 using expr::Expr;
 
+struct RoleVerifier::Instruction {
+  DType dtype;   // of the operands
+  int rows = 0;  // of the accumulator
+  int n = 0;     // columns
+  int depth = 0;
+  const target::OperandWidth* width = nullptr;
+};
+
 void RoleVerifier::dot(const Dot& op) {
   const TileUse* acc = find_tile(op.acc);
   const auto [b_ring, b] = r_.slot_tile(op.b);
@@ -32,53 +40,64 @@ void RoleVerifier::dot(const Dot& op) {
     v_.fail(fmt::format("operands of {} are stored along the depth", expr::name(dtype)));
   if (n != shape[1])
     v_.fail(fmt::format("`{}` gives {} columns, the accumulator has {}", op.b.str(), n, shape[1]));
+  const Instruction i = {dtype, shape[0], n, depth, width};
+  instruction(op, i);
+  const auto a_tile = tiles_.find(op.a.str());
+  if (a_tile != tiles_.end()) return register_operand(op, *a_tile->second.op, i);
+  const auto [a_ring, a] = r_.slot_tile(op.a);
+  if (!a) return v_.fail(fmt::format("`{}` is neither a tile nor a slot tile", op.a.str()));
+  shared_operand(op, *a, i);
+}
+
+void RoleVerifier::instruction(const Dot& op, const Instruction& i) {
+  const target::OperandWidth& width = *i.width;
   const target::Matrix& matrix = r_.target->matrix;
-  if (depth % width->depth != 0)
-    v_.fail(fmt::format("the depth {} is no multiple of {}", depth, width->depth));
-  if (width->apart_depth > 0 && depth > width->apart_depth)
-    v_.fail(fmt::format("the matrix unit sums at most {} products of {}", width->apart_depth,
-                        expr::name(dtype)));
-  if (width->apart_depth > 0 && op.mode != DotMode::Init)
+  if (i.depth % width.depth != 0)
+    v_.fail(fmt::format("the depth {} is no multiple of {}", i.depth, width.depth));
+  if (width.apart_depth > 0 && i.depth > width.apart_depth)
+    v_.fail(fmt::format("the matrix unit sums at most {} products of {}", width.apart_depth,
+                        expr::name(i.dtype)));
+  if (width.apart_depth > 0 && op.mode != DotMode::Init)
     v_.fail(
-        fmt::format("products of {} begin at 0: sums are added in registers", expr::name(dtype)));
-  if (n % width->column_step != 0 || n > matrix.most_columns)
-    v_.fail(fmt::format("{} columns are no multiple of {} up to {}", n, width->column_step,
+        fmt::format("products of {} begin at 0: sums are added in registers", expr::name(i.dtype)));
+  if (i.n % width.column_step != 0 || i.n > matrix.most_columns)
+    v_.fail(fmt::format("{} columns are no multiple of {} up to {}", i.n, width.column_step,
                         matrix.most_columns));
-  const int64_t needed = estimate::instruction_registers(n, *r_.target);
+  const int64_t needed = estimate::instruction_registers(i.n, *r_.target);
   // A kernel that cannot start at all is told so elsewhere.
   const bool can_start = r_.threads > 0 && r_.threads * r_.resident <= r_.target->limits.sm_threads;
   if (can_start && needed > r_.launch_registers())
     v_.fail(
         fmt::format("an instruction with {} columns needs {} registers of a thread, {} threads "
                     "start with {}",
-                    n, needed, r_.threads * r_.resident, r_.launch_registers()));
-  const auto a_tile = tiles_.find(op.a.str());
-  if (a_tile != tiles_.end()) {
-    if (!is_half(dtype)) v_.fail("a register operand has 16 bits");
-    const auto a_shape = static_shape(a_tile->second.op->type);
-    if (a_tile->second.op->spread != Spread::Acc || a_shape[0] != shape[0] || a_shape[1] != depth ||
-        a_tile->second.op->type.dtype != dtype)
-      v_.fail(
-          fmt::format("`{}` is not {} x {} of {}", op.a.str(), shape[0], depth, expr::name(dtype)));
-    if (op.rows) v_.fail("a register operand has no first row");
-    if (op.trans_a == Trans::Yes) v_.fail("a register operand is stored by rows");
-    if (shape[0] != matrix.rows)
-      v_.fail(fmt::format("a register operand has {} rows", matrix.rows));
-    return;
-  }
-  const auto [a_ring, a] = r_.slot_tile(op.a);
-  if (!a) return v_.fail(fmt::format("`{}` is neither a tile nor a slot tile", op.a.str()));
-  const bool is_transposed = op.trans_a == Trans::Yes;
-  const int rows = is_transposed ? a->tile.cols : a->tile.rows;
-  const int own_depth = is_transposed ? a->tile.rows : a->tile.cols;
-  const DType a_dtype = a->op->type.dtype;
-  if (own_depth != depth || rows < shape[0] || !expr::are_operands_together(a_dtype, dtype))
+                    i.n, needed, r_.threads * r_.resident, r_.launch_registers()));
+}
+
+void RoleVerifier::register_operand(const Dot& op, const Tile& a, const Instruction& i) {
+  if (!is_half(i.dtype)) v_.fail("a register operand has 16 bits");
+  const auto a_shape = static_shape(a.type);
+  if (a.spread != Spread::Acc || a_shape[0] != i.rows || a_shape[1] != i.depth ||
+      a.type.dtype != i.dtype)
     v_.fail(
-        fmt::format("`{}` is not {} x {} of {}", op.a.str(), shape[0], depth, expr::name(dtype)));
+        fmt::format("`{}` is not {} x {} of {}", op.a.str(), i.rows, i.depth, expr::name(i.dtype)));
+  if (op.rows) v_.fail("a register operand has no first row");
+  if (op.trans_a == Trans::Yes) v_.fail("a register operand is stored by rows");
+  const int64_t rows = r_.target->matrix.rows;
+  if (i.rows != rows) v_.fail(fmt::format("a register operand has {} rows", rows));
+}
+
+void RoleVerifier::shared_operand(const Dot& op, const SlotTileInfo& a, const Instruction& i) {
+  const target::Matrix& matrix = r_.target->matrix;
+  const bool is_transposed = op.trans_a == Trans::Yes;
+  const int rows = is_transposed ? a.tile.cols : a.tile.rows;
+  const int depth = is_transposed ? a.tile.rows : a.tile.cols;
+  if (depth != i.depth || rows < i.rows || !expr::are_operands_together(a.op->type.dtype, i.dtype))
+    v_.fail(
+        fmt::format("`{}` is not {} x {} of {}", op.a.str(), i.rows, i.depth, expr::name(i.dtype)));
   // An instruction's rows are one panel then.
-  if (is_transposed && a->tile.panel_cols() != matrix.rows)
+  if (is_transposed && a.tile.panel_cols() != matrix.rows)
     v_.fail(fmt::format("`{}` is stored as depth by rows, in panels of {}, not of {}", op.a.str(),
-                        a->tile.panel_cols(), matrix.rows));
+                        a.tile.panel_cols(), matrix.rows));
   if (op.rows) first_row(op.rows, is_transposed ? matrix.rows : kSwizzleRows);
 }
 

@@ -81,6 +81,11 @@ class RoleVerifier {
   void store(const Store& op);
 
   void dot(const Dot& op);
+  // What an instruction computes: its dtypes, columns and depth.
+  struct Instruction;
+  void instruction(const Dot& op, const Instruction& i);
+  void register_operand(const Dot& op, const Tile& a, const Instruction& i);
+  void shared_operand(const Dot& op, const SlotTileInfo& a, const Instruction& i);
   void warp_dot(const WarpDot& op);
   static constexpr int64_t kSwizzleRows = 8;
   void first_row(expr::Expr rows, int64_t step = kSwizzleRows);

@@ -240,6 +240,19 @@ class Comparison {
     return true;
   }
 
+  // A role's loop over tiles, at sizes.
+  struct Walk {
+    const RoleInfo& role;
+    const Each& each;
+    const ir::Environment& env;
+  };
+  // Who is in which tile.
+  struct Walker {
+    const std::string& who;
+    int64_t tile;
+    const ir::Environment& env;
+  };
+
   bool compare_tile(const TilesInfo& tiles, int64_t t, int64_t count, const ir::Environment& env) {
     Known ring_steps;
     Known turn_steps;
@@ -250,17 +263,19 @@ class Comparison {
       for (int g = 0; g < role.groups(); ++g) {
         if (by > 1 && t % by != g) continue;
         Counts counts;
-        if (!run(role, *each, g, t, env, counts)) return true;  // too long to follow
+        const Walk walk = {role, *each, env};
+        if (!run(walk, g, t, counts)) return true;  // too long to follow
         const std::string who = role.groups() > 1
                                     ? fmt::format("{} group {}", role.op->name.str(), g)
                                     : std::string(role.op->name.str());
+        const Walker walker = {who, t, env};
         for (const auto& [ring, n] : counts.rings) {
-          if (!agree(ring_steps, ring, n, who, t, env, "steps ring")) return false;
+          if (!agree(ring_steps, ring, n, walker, "steps ring")) return false;
         }
-        if (by > 1 && !compare_jumps(role, *each, g, t, count, env, who)) return false;
+        if (by > 1 && !compare_jumps(walk, walker, g, count)) return false;
         if (by > 1) continue;  // groups that alternate take turns tile by tile
         for (const auto& [turn, n] : counts.turns) {
-          if (!agree(turn_steps, turn, n, who, t, env, "takes turn")) return false;
+          if (!agree(turn_steps, turn, n, walker, "takes turn")) return false;
         }
       }
     }
@@ -269,8 +284,8 @@ class Comparison {
 
   // Every ring and turn that the role uses at all has an entry. Tiles and groups that the role does
   // not ask about step alike.
-  bool run(const RoleInfo& role, const Each& each, int group, int64_t tile,
-           const ir::Environment& env, Counts& counts) {
+  bool run(const Walk& walk, int group, int64_t tile, Counts& counts) {
+    const auto& [role, each, env] = walk;
     const StepOutline& outline = outlines_.try_emplace(&each, each.body).first->second;
     const bool is_by_group = role.op->index && outline.uses(role.op->index);
     const int64_t own_tile = outline.uses(each.var) ? tile : 0;
@@ -295,15 +310,15 @@ class Comparison {
 
   // A group that alternates jumps over the tiles of the others: before its first tile over those in
   // front of it, after each tile over those up to its next one.
-  bool compare_jumps(const RoleInfo& role, const Each& each, int group, int64_t tile, int64_t count,
-                     const ir::Environment& env, const std::string& who) {
-    const int64_t by = *each.alternate;
+  bool compare_jumps(const Walk& walk, const Walker& walker, int group, int64_t count) {
+    const int64_t by = *walk.each.alternate;
+    const int64_t tile = walker.tile;
     Counts mine;
-    if (!run(role, each, group, tile, env, mine)) return true;
+    if (!run(walk, group, tile, mine)) return true;
     Counts before;
-    Skeleton start(env, reads_);
-    start.set(role.op->index, group);
-    for (const Op& op : role.op->body) {
+    Skeleton start(walk.env, reads_);
+    start.set(walk.role.op->index, group);
+    for (const Op& op : walk.role.op->body) {
       if (op.is<Each>()) break;
       if (!start.run({op}, before)) return true;
     }
@@ -312,7 +327,7 @@ class Comparison {
       const auto steps_of = [&](int64_t t) -> std::optional<int64_t> {
         Counts other;
         const int other_group = static_cast<int>(t % by);
-        if (!run(role, each, other_group, t, env, other)) return std::nullopt;
+        if (!run(walk, other_group, t, other)) return std::nullopt;
         return other.rings[ring];
       };
       int64_t after = 0;
@@ -329,16 +344,16 @@ class Comparison {
         front += *n;
       }
       Known jumps{{ring, {after, "the others' tiles after it"}}};
-      if (!agree(jumps, ring, mine.jumps[ring], who, tile, env, "jumps over ring")) return false;
+      if (!agree(jumps, ring, mine.jumps[ring], walker, "jumps over ring")) return false;
       Known starts{{ring, {front, "the others' tiles before it"}}};
-      if (!agree(starts, ring, before.jumps[ring], who, tile, env, "first jumps over ring"))
-        return false;
+      if (!agree(starts, ring, before.jumps[ring], walker, "first jumps over ring")) return false;
     }
     return true;
   }
 
-  bool agree(Known& known, const std::string& what, int64_t n, const std::string& who, int64_t tile,
-             const ir::Environment& env, std::string_view verb) {
+  bool agree(Known& known, const std::string& what, int64_t n, const Walker& walker,
+             std::string_view verb) {
+    const auto& [who, tile, env] = walker;
     const auto [it, is_new] = known.emplace(what, std::make_pair(n, who));
     if (is_new || it->second.first == n) return true;
     sink_

@@ -76,6 +76,47 @@ void add_sizes(const ir::Program& kernels, int64_t multiprocessors, ir::Environm
   }
 }
 
+// Of the machine, for each of its parts.
+struct Cycles {
+  double matrix = 0;
+  double copies = 0;
+  double memory = 0;
+  double registers = 0;
+
+  double longest() const { return std::max({matrix, copies, memory, registers}); }
+};
+
+Cycles cycles_of(const KernelWork& w, double sms, const target::Target& target) {
+  const target::Costs& costs = target.costs;
+  Cycles out;
+  out.matrix = w.products / (costs.products_per_cycle * sms);
+  out.copies = w.copied / (costs.copy_bytes_per_cycle * sms);
+  out.memory = (w.loaded + w.stored) / costs.memory_bytes_per_cycle;
+  out.registers =
+      (w.operations + costs.special_slots * w.special) / (target.limits.warp_threads * sms);
+  return out;
+}
+
+void add(const Cycles& cycles, Cycles& sum) {
+  sum.matrix += cycles.matrix;
+  sum.copies += cycles.copies;
+  sum.memory += cycles.memory;
+  sum.registers += cycles.registers;
+}
+
+void add(const KernelWork& w, KernelWork& sum) {
+  sum.products += w.products;
+  sum.copied += w.copied;
+  sum.loaded += w.loaded;
+  sum.stored += w.stored;
+  sum.operations += w.operations;
+  sum.special += w.special;
+  sum.exchanged += w.exchanged;
+  sum.waits += w.waits;
+  sum.turns += w.turns;
+  sum.tiles += w.tiles;
+}
+
 constexpr size_t kFeatures = 25;
 
 }  // namespace
@@ -112,10 +153,9 @@ const std::vector<std::string_view>& feature_names() {
 Features features_of(const ir::Program& kernels, const std::vector<driver::PlannedLaunch>& launches,
                      ir::Environment env, int64_t multiprocessors, const target::Target& target) {
   add_sizes(kernels, multiprocessors, env);
-  const target::Costs& costs = target.costs;
   const auto sms = static_cast<double>(multiprocessors);
   KernelWork sum;
-  double matrix = 0, copies = 0, memory = 0, registers = 0;  // cycles of the machine
+  Cycles all;
   double waves = 0, last_wave = 0, ctas = 0, longest = -1;
   Occupancy main;  // of the kernel that takes longest
   for (const driver::PlannedLaunch& launch : launches) {
@@ -124,41 +164,24 @@ Features features_of(const ir::Program& kernels, const std::vector<driver::Plann
       if (!kernel || kernel->name.str() != launch.kernel) continue;
       const KernelWork w = work_of(*kernel, env, launch.grid);
       const Occupancy o = occupancy_of(*kernel, target);
-      const double by_matrix = w.products / (costs.products_per_cycle * sms);
-      const double by_copies = w.copied / (costs.copy_bytes_per_cycle * sms);
-      const double by_memory = (w.loaded + w.stored) / costs.memory_bytes_per_cycle;
-      const double by_registers =
-          (w.operations + costs.special_slots * w.special) / (target.limits.warp_threads * sms);
-      const double cycles = std::max({by_matrix, by_copies, by_memory, by_registers});
+      const Cycles cycles = cycles_of(w, sms, target);
       // A machine that is partly empty works with what is full.
       const double rounds = w.tiles / (sms * o.resident);
-      if (cycles > longest) {
-        longest = cycles;
+      if (cycles.longest() > longest) {
+        longest = cycles.longest();
         main = o;
         waves = rounds;
         last_wave = std::ceil(rounds) / std::max(rounds, 1e-9);
         ctas = static_cast<double>(launch.grid);
       }
-      matrix += by_matrix;
-      copies += by_copies;
-      memory += by_memory;
-      registers += by_registers;
-      sum.products += w.products;
-      sum.copied += w.copied;
-      sum.loaded += w.loaded;
-      sum.stored += w.stored;
-      sum.operations += w.operations;
-      sum.special += w.special;
-      sum.exchanged += w.exchanged;
-      sum.waits += w.waits;
-      sum.turns += w.turns;
-      sum.tiles += w.tiles;
+      add(cycles, all);
+      add(w, sum);
     }
   }
-  Features out = {logarithm(matrix),
-                  logarithm(copies),
-                  logarithm(memory),
-                  logarithm(registers),
+  Features out = {logarithm(all.matrix),
+                  logarithm(all.copies),
+                  logarithm(all.memory),
+                  logarithm(all.registers),
                   logarithm(sum.products),
                   logarithm(sum.copied),
                   logarithm(sum.loaded),

@@ -41,6 +41,30 @@ std::optional<Running> running_of_json(const nlohmann::json& list) {
   return out;
 }
 
+// Reads the lists that a trial may have; says what is wrong with one, or nothing.
+std::string read_lists(const nlohmann::json& j, Trial& t) {
+  if (const auto times = j.find("times"); times != j.end()) {
+    if (!times->is_array()) return "`times` is no list";
+    for (const auto& time : *times) {
+      if (!time.is_number() || time.get<double>() < 0) return "a time is no positive number";
+      t.times.push_back(time.get<double>());
+    }
+  }
+  if (const auto features = j.find("features"); features != j.end()) {
+    if (!features->is_array()) return "`features` is no list";
+    for (const auto& f : *features) {
+      if (!f.is_number()) return "a feature is no number";
+      t.features.push_back(f.get<double>());
+    }
+  }
+  if (const auto running = j.find("running"); running != j.end()) {
+    auto list = running_of_json(*running);
+    if (!list) return "`running` is no list of kernels with their alternatives";
+    t.running = std::move(*list);
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string_view word(Verdict verdict) { return kVerdicts[static_cast<size_t>(verdict)]; }
@@ -114,25 +138,7 @@ std::optional<Trial> trial_of_json(std::string_view line, std::string* error) {
     if (!size.is_number_integer()) return fail(fmt::format("size `{}` is no integer", name));
     t.problem.sizes.emplace(name, size.get<int64_t>());
   }
-  if (const auto times = j.find("times"); times != j.end()) {
-    if (!times->is_array()) return fail("`times` is no list");
-    for (const auto& time : *times) {
-      if (!time.is_number() || time.get<double>() < 0) return fail("a time is no positive number");
-      t.times.push_back(time.get<double>());
-    }
-  }
-  if (const auto features = j.find("features"); features != j.end()) {
-    if (!features->is_array()) return fail("`features` is no list");
-    for (const auto& f : *features) {
-      if (!f.is_number()) return fail("a feature is no number");
-      t.features.push_back(f.get<double>());
-    }
-  }
-  if (const auto running = j.find("running"); running != j.end()) {
-    auto list = running_of_json(*running);
-    if (!list) return fail("`running` is no list of kernels with their alternatives");
-    t.running = std::move(*list);
-  }
+  if (std::string why = read_lists(j, t); !why.empty()) return fail(std::move(why));
   if (t.verdict == Verdict::Timed && t.times.empty()) return fail("a timed trial has no times");
   return t;
 }

@@ -19,6 +19,7 @@ constexpr double kRoofWidth = 960;
 constexpr double kRoofHeight = 420;
 constexpr double kBoldCharacter = 8;  // width of most, in a label
 constexpr double kBandHeight = 190;   // of the picture without products
+constexpr double kTera = 1e12;
 
 std::string_view style_of_schedule(const Findings& found, const Winner& w) {
   if (w.schedule == found.winner->schedule) return "dot best";
@@ -75,61 +76,65 @@ std::string dot_title(const Findings& found, const Winner& w, double rate, std::
                      page::percent_text(*found.share_of_roof(w.median)));
 }
 
-// In operations per second over operations per byte.
-std::string picture_of_products(const Findings& found) {
+// Operations per second over operations per byte.
+struct RoofPicture {
+  const Floors& floors;
+  Scale x;
+  Scale y;
+
+  double ridge() const { return floors.flops_per_second / floors.bytes_per_second; }
+  Point on_roof(double intensity) const {
+    return {x(intensity),
+            y(std::min(floors.flops_per_second, intensity * floors.bytes_per_second) / kTera)};
+  }
+};
+
+RoofPicture roof_picture(const Findings& found) {
   const Floors& f = *found.input->floors;
-  constexpr double kTera = 1e12;
   const double ridge = f.flops_per_second / f.bytes_per_second;
   const double slowest = 1e3 * f.flops / found.standings.back().median;
   const double fastest = 1e3 * f.flops / found.standings.front().median;
-  const Scale x = Scale::logarithmic(std::min(ridge, f.intensity()) / 8,
-                                     std::max(ridge, f.intensity()) * 16, 66, kRoofWidth - 20);
-  const Scale y =
-      Scale::logarithmic(std::min(slowest, f.roof()) / 2.5 / kTera,
-                         1.7 * std::max(fastest, f.flops_per_second) / kTera, kRoofHeight - 56, 34);
-  Drawing drawing(kRoofWidth, kRoofHeight);
-  drawing.x_axis(x, y, x.ticks(10), "operations of products per byte of inputs and outputs");
-  drawing.y_axis(x, y, y.ticks(8), "TFLOP/s");
-  // The roof, from where it enters the picture.
-  const auto on_roof = [&](double intensity) {
-    return Point{x(intensity),
-                 y(std::min(f.flops_per_second, intensity * f.bytes_per_second) / kTera)};
-  };
-  const double first = std::max(x.low(), y.low() * kTera / f.bytes_per_second);
-  if (first < ridge) drawing.polyline({on_roof(first), on_roof(ridge)}, "line roof");
-  drawing.polyline({on_roof(std::max(ridge, first)), on_roof(x.high())}, "line roof");
+  return {f,
+          Scale::logarithmic(std::min(ridge, f.intensity()) / 8,
+                             std::max(ridge, f.intensity()) * 16, 66, kRoofWidth - 20),
+          Scale::logarithmic(std::min(slowest, f.roof()) / 2.5 / kTera,
+                             1.7 * std::max(fastest, f.flops_per_second) / kTera, kRoofHeight - 56,
+                             34)};
+}
+
+void draw_roof(const RoofPicture& p, Drawing& drawing) {
+  const Floors& f = p.floors;
+  // From where it enters the picture.
+  const double first = std::max(p.x.low(), p.y.low() * kTera / f.bytes_per_second);
+  const bool has_slope = first < p.ridge();
+  if (has_slope) drawing.polyline({p.on_roof(first), p.on_roof(p.ridge())}, "line roof");
+  drawing.polyline({p.on_roof(std::max(p.ridge(), first)), p.on_roof(p.x.high())}, "line roof");
   drawing.text(
-      {x.to() - 4, on_roof(x.high()).y - 8}, Anchor::End, "label",
+      {p.x.to() - 4, p.on_roof(p.x.high()).y - 8}, Anchor::End, "label",
       fmt::format("{}, products of 16 bits", page::prefixed_text(f.flops_per_second, "FLOP/s")));
-  if (first < ridge) {
-    const Point a = on_roof(first);
-    const Point b = on_roof(ridge);
-    const double degrees = std::atan2(b.y - a.y, b.x - a.x) * 180 / std::numbers::pi;
-    const double length = std::hypot(b.x - a.x, b.y - a.y);
-    const Point middle{(a.x + b.x) / 2 - 8 * (a.y - b.y) / length,
-                       (a.y + b.y) / 2 - 8 * (b.x - a.x) / length};
-    drawing.text(middle, Anchor::Middle, "label",
-                 fmt::format("{} memory", page::prefixed_text(f.bytes_per_second, "B/s")), degrees);
-  }
-  const double at = x(f.intensity());
-  drawing.line({at, on_roof(f.intensity()).y}, {at, y.from()}, "line problem");
-  for (const size_t n : drawing_order(found)) {
-    const Winner& w = found.standings[n];
-    const double rate = 1e3 * f.flops / w.median;
-    const std::string_view style = style_of_schedule(found, w);
-    drawing.dot({at + (style == "dot" ? aside(n, found.standings.size()) : 0), y(rate / kTera)},
-                style == "dot" ? 2.6 : 4.6, style, dot_title(found, w, rate, "FLOP/s"));
-  }
-  const std::vector<RoofLabel> labels = roof_labels(found, f.flops, "FLOP/s");
+  if (!has_slope) return;
+  const Point a = p.on_roof(first);
+  const Point b = p.on_roof(p.ridge());
+  const double degrees = std::atan2(b.y - a.y, b.x - a.x) * 180 / std::numbers::pi;
+  const double length = std::hypot(b.x - a.x, b.y - a.y);
+  const Point middle{(a.x + b.x) / 2 - 8 * (a.y - b.y) / length,
+                     (a.y + b.y) / 2 - 8 * (b.x - a.x) / length};
+  drawing.text(middle, Anchor::Middle, "label",
+               fmt::format("{} memory", page::prefixed_text(f.bytes_per_second, "B/s")), degrees);
+}
+
+void draw_labels(const Findings& found, const RoofPicture& p, Drawing& drawing) {
+  const double at = p.x(p.floors.intensity());
+  const std::vector<RoofLabel> labels = roof_labels(found, p.floors.flops, "FLOP/s");
   std::vector<double> wanted;
-  for (const RoofLabel& l : labels) wanted.push_back(y(l.rate / kTera) + 4);
+  for (const RoofLabel& l : labels) wanted.push_back(p.y(l.rate / kTera) + 4);
   // Below the roof, so that its line does not cross them.
   const std::vector<double> places =
-      spread(wanted, 20, on_roof(f.intensity()).y + 18, y.from() - 8);
+      spread(wanted, 20, p.on_roof(p.floors.intensity()).y + 18, p.y.from() - 8);
   // On the side that has room for all of them.
   const double apart = width_of_dots(found.standings.size()) / 2 + 8;
   const bool is_right = std::all_of(labels.begin(), labels.end(), [&](const RoofLabel& l) {
-    return at + apart + 4 + kBoldCharacter * static_cast<double>(l.text.size()) < x.to();
+    return at + apart + 4 + kBoldCharacter * static_cast<double>(l.text.size()) < p.x.to();
   });
   const double side = is_right ? 1 : -1;
   for (size_t k = 0; k < labels.size(); ++k) {
@@ -137,6 +142,25 @@ std::string picture_of_products(const Findings& found) {
     drawing.text({at + (apart + 4) * side, places[k]}, is_right ? Anchor::Start : Anchor::End,
                  labels[k].style, labels[k].text);
   }
+}
+
+std::string picture_of_products(const Findings& found) {
+  const RoofPicture p = roof_picture(found);
+  const Floors& f = p.floors;
+  Drawing drawing(kRoofWidth, kRoofHeight);
+  drawing.x_axis(p.x, p.y, p.x.ticks(10), "operations of products per byte of inputs and outputs");
+  drawing.y_axis(p.x, p.y, p.y.ticks(8), "TFLOP/s");
+  draw_roof(p, drawing);
+  const double at = p.x(f.intensity());
+  drawing.line({at, p.on_roof(f.intensity()).y}, {at, p.y.from()}, "line problem");
+  for (const size_t n : drawing_order(found)) {
+    const Winner& w = found.standings[n];
+    const double rate = 1e3 * f.flops / w.median;
+    const std::string_view style = style_of_schedule(found, w);
+    drawing.dot({at + (style == "dot" ? aside(n, found.standings.size()) : 0), p.y(rate / kTera)},
+                style == "dot" ? 2.6 : 4.6, style, dot_title(found, w, rate, "FLOP/s"));
+  }
+  draw_labels(found, p, drawing);
   return drawing.svg("Speed of all schedules below the roof of the machine");
 }
 

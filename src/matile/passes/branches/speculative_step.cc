@@ -132,8 +132,25 @@ bool SpeculativeSteps::find_weights(Search& s) const {
   return true;
 }
 
-// The weights that others read, each with the sum that shows its range.
 bool SpeculativeSteps::find_checks(Search& s) const {
+  find_weight_checks(s);
+  SpeculativeStep& step = s.step;
+  // Sums of weights that no tile has.
+  for (size_t k = step.branch + 1; k < s.block.size(); ++k) {
+    if (block_of(s.block[k])) break;
+    const auto* fold = s.block[k].get<Fold>();
+    const Expr terms = fold ? summed(*fold) : Expr();
+    if (!terms || exponentials(terms, s.rows).empty() || !is_nonnegative(terms, {})) continue;
+    step.checks.push_back({{}, k, false, 0});
+    step.end = std::max(step.end, k);
+  }
+  if (step.checks.empty())
+    return s.no(fmt::format("no weights are computed from `{}`", s.reference.str()));
+  return find_later(s);
+}
+
+// The weights that others read, each with the sum that shows its range.
+void SpeculativeSteps::find_weight_checks(Search& s) const {
   SpeculativeStep& step = s.step;
   Names nonnegative;
   for (size_t k : step.weigh) {
@@ -162,19 +179,12 @@ bool SpeculativeSteps::find_checks(Search& s) const {
     if (check.sum) step.end = std::max(step.end, *check.sum);
     step.checks.push_back(check);
   }
-  // Sums of weights that no tile has.
-  for (size_t k = step.branch + 1; k < s.block.size(); ++k) {
-    if (block_of(s.block[k])) break;
-    const auto* fold = s.block[k].get<Fold>();
-    const Expr terms = fold ? summed(*fold) : Expr();
-    if (!terms || exponentials(terms, s.rows).empty() || !is_nonnegative(terms, {})) continue;
-    step.checks.push_back({{}, k, false, 0});
-    step.end = std::max(step.end, k);
-  }
-  if (step.checks.empty())
-    return s.no(fmt::format("no weights are computed from `{}`", s.reference.str()));
-  // Ops before the end that need the weights are executed after the branch; the tested sums must
-  // not depend on them.
+}
+
+// Ops before the end that need the weights are executed after the branch; the tested sums must
+// not depend on them.
+bool SpeculativeSteps::find_later(Search& s) const {
+  SpeculativeStep& step = s.step;
   Touched late;
   for (size_t k = step.branch + 1; k <= step.end; ++k) {
     if (has(step.weigh, k)) continue;

@@ -58,6 +58,8 @@ class SpeculativeSteps {
   bool find_extreme(Search& s) const;
   bool find_weights(Search& s) const;
   bool find_checks(Search& s) const;
+  void find_weight_checks(Search& s) const;
+  bool find_later(Search& s) const;
   bool find_others(Search& s) const;
   bool find_guards(Search& s) const;
   bool find_ranges(Search& s) const;

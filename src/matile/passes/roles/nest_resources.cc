@@ -40,24 +40,24 @@ void find_stores(const ir::Block& block, bool is_unrolled,
 
 class ResourceChooser {
  public:
-  ResourceChooser(const Kernel& kernel, const Role& role, const std::vector<NestRing>& rings,
-                  const target::Target& target, ResourceChoices& choices, ir::PassContext& context)
-      : kernel_(kernel),
-        role_(role),
-        rings_(rings),
-        target_(target),
-        choice_(target.tiles),
+  ResourceChooser(const NestUses& nest, ResourceChoices& choices, ir::PassContext& context)
+      : kernel_(nest.kernel),
+        role_(nest.role),
+        rings_(nest.rings),
+        maps_(nest.maps),
+        target_(nest.target),
+        choice_(target_.tiles),
         choices_(choices),
         context_(context),
-        groups_(static_cast<int>(role.count.value_or(1))),
-        resident_(static_cast<int>(kernel.resident.value_or(1))),
-        most_bytes_(target.limits.shared_bytes(resident_)) {
+        groups_(static_cast<int>(role_.count.value_or(1))),
+        resident_(static_cast<int>(kernel_.resident.value_or(1))),
+        most_bytes_(target_.limits.shared_bytes(resident_)) {
     shared_.other_bytes = choice_.barrier_bytes;
   }
 
-  std::optional<NestResources> run(const Maps& maps, Names& taken) {
+  std::optional<NestResources> run(Names& taken) {
     find_stores(role_.body, false, declared_tiles(role_), stores_);
-    make_stages(maps, taken);
+    make_stages(taken);
     find_least_slots();
     if (!begin_rings()) return std::nullopt;
     put_stage_on_ring();
@@ -84,7 +84,7 @@ class ResourceChooser {
   }
 
   // Stages: one per type of stored tile.
-  void make_stages(const Maps& maps, Names& taken) {
+  void make_stages(Names& taken) {
     for (const auto& [name, use] : stores_) {
       const ir::TensorType& type = use.tile.type;
       const auto it = std::find_if(stages_.begin(), stages_.end(),
@@ -93,7 +93,7 @@ class ResourceChooser {
         out_.stage_of.emplace(name, it->name);
         continue;
       }
-      decision::Stages line{maps.find(use.map.str())->second.value.name(), {}, {}, {}};
+      decision::Stages line{maps_.find(use.map.str())->second.value.name(), {}, {}, {}};
       const auto* asked = choices_.stages.asked(line.operand);
       line.buffers = asked ? asked->buffers.value_or(0) : use.is_unrolled ? 2 : 1;
       if (*line.buffers < 1 || *line.buffers > choice_.most_stages)
@@ -291,6 +291,7 @@ class ResourceChooser {
   const Kernel& kernel_;
   const Role& role_;
   const std::vector<NestRing>& rings_;
+  const Maps& maps_;
   const target::Target& target_;
   const target::Tiles& choice_;
   ResourceChoices& choices_;
@@ -310,11 +311,9 @@ class ResourceChooser {
 
 }  // namespace
 
-std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& role,
-                                              const std::vector<NestRing>& rings, const Maps& maps,
-                                              Names& taken, const target::Target& target,
+std::optional<NestResources> choose_resources(const NestUses& nest, Names& taken,
                                               ResourceChoices& choices, ir::PassContext& context) {
-  return ResourceChooser(kernel, role, rings, target, choices, context).run(maps, taken);
+  return ResourceChooser(nest, choices, context).run(taken);
 }
 
 }  // namespace nautilus::matile

@@ -47,9 +47,15 @@ struct ResourceChoices {
   decision::Choice<decision::Registers> registers;
 };
 using Maps = std::map<std::string, Map, std::less<>>;
-std::optional<NestResources> choose_resources(const Kernel& kernel, const Role& role,
-                                              const std::vector<NestRing>& rings, const Maps& maps,
-                                              Names& taken, const target::Target& target,
+// A kernel in nest form, and what is known of it before anything has a place.
+struct NestUses {
+  const Kernel& kernel;
+  const Role& role;
+  const std::vector<NestRing>& rings;
+  const Maps& maps;
+  const target::Target& target;
+};
+std::optional<NestResources> choose_resources(const NestUses& nest, Names& taken,
                                               ResourceChoices& choices, ir::PassContext& context);
 
 }  // namespace nautilus::matile

@@ -28,7 +28,7 @@ std::optional<Kernel> RoleSplitter::run() {
   }
   if (!assign_loaders()) return std::nullopt;
   const auto chosen =
-      choose_resources(kernel_, role_, rings_, maps_, taken_, target_, choices, context_);
+      choose_resources({kernel_, role_, rings_, maps_, target_}, taken_, choices, context_);
   if (!chosen) return std::nullopt;
   const bool has_stages = choices.stages.end("the kernel does not store it through shared memory");
   if (!choices.registers.end("") || !has_stages) return std::nullopt;
