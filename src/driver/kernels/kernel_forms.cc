@@ -16,7 +16,7 @@ namespace {
 
 using decision::Form;
 
-// The kernels as a schedule has them: alternatives of one kernel stand behind each other.
+// The kernels as a schedule has them: alternatives of one kernel follow its first list.
 std::vector<schedule::KernelSchedule> kernels_of(const ir::Block& kernels) {
   std::vector<schedule::KernelSchedule> out;
   for (const ir::Op& op : kernels) {
