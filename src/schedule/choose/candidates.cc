@@ -200,7 +200,7 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
   for (const TileConfig& sizes : candidate_sizes(fusion)) {
     Names names;
     const BuiltKernel built =
-        build_kernel(fusion, sizes, {}, {}, kernel.stored, program, signs, pool, names);
+        build_whole_kernel({fusion, program, signs, pool}, sizes, kernel.stored, names);
     Ranked r{sizes,
              with_crowding(cost_of(built, built.wholes[0], program, target, pool), fusion, sizes,
                            target),
@@ -277,7 +277,7 @@ TileConfig sizes_for_parts(const Kernel& kernel, const ir::Program& program, con
   const algebra::Signs signs(program);
   Names names;
   const BuiltKernel built =
-      build_kernel(kernel.fusion, usual, {}, {}, kernel.stored, program, signs, pool, names);
+      build_whole_kernel({kernel.fusion, program, signs, pool}, usual, kernel.stored, names);
   const NestCost cost = cost_of(built, built.wholes[0], program, target, pool);
   return cost.code > target.tiles.long_code ? kernel.sizes : usual;
 }
