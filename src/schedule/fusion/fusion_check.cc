@@ -269,8 +269,13 @@ class Checker {
   }
 
   FusionCheck member(size_t k) {
+    FusionCheck check = tile_of(k);
+    return check.is_ok ? following(fusion_.members[k]) : check;
+  }
+
+  // Whether a tile of the kernel can hold the member.
+  FusionCheck tile_of(size_t k) {
     const Member& m = fusion_.members[k];
-    const std::string name(m.target.str());
     const auto tile = fusion_.tile_axes(m);
     const bool is_dot = fusion_.dot_of(k) != nullptr;
     const size_t width = tile.size() + (m.is_reduction() && !is_dot ? 1 : 0);
@@ -303,6 +308,12 @@ class Checker {
     }
     if (!m.is_reduction() && reads_outer_tile(m))
       return outside({m.statement}, "epilogue", "it belongs behind the reduction that it reads");
+    return {};
+  }
+
+  // Whether the member can follow the values that change from step to step.
+  FusionCheck following(const Member& m) {
+    const std::string name(m.target.str());
     if (!m.inner.empty() && !m.is_closing && depends_on_rolled(m)) {
       // Operands of the seed stay where they are, and an earlier pass computes them from final
       // values.
