@@ -2,8 +2,8 @@
 #include "schedule/fusion/dot.h"
 
 #include <algorithm>
+#include <compare>
 #include <numeric>
-#include <tuple>
 
 #include "algebra/contraction.h"
 #include "algebra/inside_guard.h"
@@ -18,19 +18,6 @@ namespace nautilus::schedule {
 
 using expr::DType;
 using expr::Op;
-
-int Dot::operand_bytes() const { return expr::bytes(column_element.dtype()); }
-
-bool Dot::has_stored_rows() const {
-  return row_element && expr::is_operand(row_element.dtype()) &&
-         expr::is_int(row_element.dtype()) == expr::is_int(operand_dtype()) &&
-         expr::bytes(row_element.dtype()) == operand_bytes();
-}
-
-// The matrix unit takes operands of 8 bits of two dtypes, not so 16-bit ones.
-bool Dot::is_plain() const {
-  return has_stored_rows() && expr::are_operands_together(row_element.dtype(), operand_dtype());
-}
 
 namespace {
 

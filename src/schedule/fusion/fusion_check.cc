@@ -12,6 +12,7 @@
 #include "schedule/fusion/copy_sequences.h"
 #include "schedule/fusion/dot.h"
 #include "schedule/fusion/fitting_sizes.h"
+#include "schedule/fusion/no_dot.h"
 #include "schedule/fusion/numeric_check.h"
 #include "schedule/fusion/recurrence.h"
 #include "target/target.h"
@@ -22,8 +23,6 @@ using expr::DType;
 using expr::Op;
 
 namespace {
-
-bool varies_along(Expr e, Expr axis) { return expr::depends_on(e, axis); }
 
 class Checker {
  public:
@@ -42,7 +41,7 @@ class Checker {
                          : "the second operand of a product comes from memory");
     if (const int id = not_closing(); id >= 0)
       return outside({id}, "close", "its tile does not hold the axis that it reduces");
-    if (fusion_.dots.empty()) return {false, "no_dot", why_no_dot(), {}, false};
+    if (fusion_.dots.empty()) return {false, "no_dot", why_no_dot(fusion_), {}, false};
     // What the seed needs comes first: if a reference leaves the kernel for the seed, the other
     // reductions need not leave.
     for (const bool is_needed : {true, false}) {
@@ -168,39 +167,6 @@ class Checker {
         return m.statement;
     }
     return -1;
-  }
-
-  // Why the fusion has no contraction that matrix instructions compute.
-  std::string why_no_dot() const {
-    for (const Member& m : fusion_.members) {
-      if (m.statement != fusion_.seed || m.reducer != expr::Reducer::Sum) continue;
-      const std::vector<Expr> list = algebra::factors(m.value);
-      for (size_t k = 0; k < list.size(); ++k) {
-        for (size_t n = 0; n < k; ++n) {
-          if (algebra::are_operands(list[n], list[k], m.axes) &&
-              varies_along(list[n], fusion_.stream) && varies_along(list[k], fusion_.stream))
-            return why_no_operands(list[n], list[k]);
-        }
-      }
-    }
-    return std::string(kNoProduct);
-  }
-
-  // Of factors that make a product of matrices.
-  static std::string why_no_operands(Expr a, Expr b) {
-    if (!algebra::is_half_element(a) && !algebra::is_half_element(b))
-      return "it is a matrix product, but no operand has 16 bits: a cast of one, `bf16(...)`, "
-             "would let both be rounded";
-    for (Expr operand : {a, b}) {
-      const Expr e = algebra::element_of(operand);
-      if (e && std::any_of(e.args().begin(), e.args().end(),
-                           [](Expr i) { return !expr::tensors_read(i).empty(); }))
-        return fmt::format(
-            "it is a matrix product, but data say where `{}` lies: a tile brings neighbours",
-            e.name().str());
-    }
-    return "it is a matrix product, but its factors are no two operands of one tile: one must lie "
-           "in memory with 16 bits, and no third have its axis";
   }
 
   // An element-wise member without the streamed axis that a statement outside needs and no sum of

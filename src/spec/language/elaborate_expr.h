@@ -42,7 +42,7 @@ class ExprElaborator {
   Typed dispatch(const expr::Syntax& s);
   bool is_reasonable(ir::Expr e, diag::Span span);
   Typed name(const expr::Syntax& s);
-  // A name that is no parameter, let or axis, and stands where a number is meant.
+  // A name without a meaning where a number is meant.
   Typed unknown(const expr::Syntax& s);
   Typed undefined(const expr::Syntax& s);
   Typed read(const expr::Syntax& s);
