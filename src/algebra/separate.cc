@@ -147,23 +147,10 @@ Outcome<Separator::Terms> Separator::new_terms_of(Expr e) {
       for (SeparatedTerm& t : *x) t.streamed = pool_.unary(Op::Neg, t.streamed);
       return x;
     }
-    case Op::Mul: {
-      const auto x = terms_of(e[0]);
-      if (!x) return x;
-      const auto y = terms_of(e[1]);
-      if (!y) return y;
-      if (x->size() * y->size() > 32) return mixed("rank", "the product has too many terms", e);
-      return product(*x, *y);
-    }
-    case Op::Div: {
-      const auto x = terms_of(e[0]);
-      if (!x) return x;
-      const auto y = terms_of(e[1]);
-      if (!y) return is_pure ? Outcome<Terms>(atom(e)) : y;
-      auto inverted = inverse(*y, e[1]);
-      if (!inverted) return is_pure ? Outcome<Terms>(atom(e)) : inverted;
-      return product(*x, *inverted);
-    }
+    case Op::Mul:
+      return product_of(e);
+    case Op::Div:
+      return quotient(e);
     case Op::Exp:
     case Op::Exp2: {
       auto x = exponential(e);
@@ -177,27 +164,10 @@ Outcome<Separator::Terms> Separator::new_terms_of(Expr e) {
     case Op::Select:
       return is_pure ? Outcome<Terms>(atom(e)) : select(e);
     case Op::Cast:
-      if (is_pure) return atom(e);
-      if (is_float(e[0].dtype()) && expr::holds_every_value(e.dtype(), e[0].dtype())) {
-        auto x = terms_of(e[0]);
-        if (!x) return x;
-        for (SeparatedTerm& t : *x) t.streamed = pool_.cast(e.dtype(), t.streamed);
-        return x;
-      }
-      return mixed("rounding", "a rounding of running and streamed values", e);
+      return is_pure ? Outcome<Terms>(atom(e)) : cast(e);
     case Op::Add:
-    case Op::Sub: {
-      if (is_pure) return atom(e);
-      auto x = terms_of(e[0]);
-      if (!x) return x;
-      auto y = terms_of(e[1]);
-      if (!y) return y;
-      for (SeparatedTerm& t : *y) {
-        if (e.op() == Op::Sub) t.streamed = pool_.unary(Op::Neg, t.streamed);
-        (*x).push_back(std::move(t));
-      }
-      return merged(std::move(*x));
-    }
+    case Op::Sub:
+      return is_pure ? Outcome<Terms>(atom(e)) : sum(e);
     default:
       if (is_pure) return atom(e);
       return mixed("mixed",
@@ -205,51 +175,89 @@ Outcome<Separator::Terms> Separator::new_terms_of(Expr e) {
   }
 }
 
-bool Separator::flatten(Expr e, int sign, Expr factor, bool is_base2, RunningPart& running,
-                        Expr& streamed, Rejection& why) {
+Outcome<Separator::Terms> Separator::product_of(Expr e) {
+  const auto x = terms_of(e[0]);
+  if (!x) return x;
+  const auto y = terms_of(e[1]);
+  if (!y) return y;
+  if (x->size() * y->size() > 32) return mixed("rank", "the product has too many terms", e);
+  return product(*x, *y);
+}
+
+Outcome<Separator::Terms> Separator::quotient(Expr e) {
+  const bool is_pure = !is_streamed(e);
+  const auto x = terms_of(e[0]);
+  if (!x) return x;
+  const auto y = terms_of(e[1]);
+  if (!y) return is_pure ? Outcome<Terms>(atom(e)) : y;
+  auto inverted = inverse(*y, e[1]);
+  if (!inverted) return is_pure ? Outcome<Terms>(atom(e)) : inverted;
+  return product(*x, *inverted);
+}
+
+Outcome<Separator::Terms> Separator::sum(Expr e) {
+  auto x = terms_of(e[0]);
+  if (!x) return x;
+  auto y = terms_of(e[1]);
+  if (!y) return y;
+  for (SeparatedTerm& t : *y) {
+    if (e.op() == Op::Sub) t.streamed = pool_.unary(Op::Neg, t.streamed);
+    (*x).push_back(std::move(t));
+  }
+  return merged(std::move(*x));
+}
+
+Outcome<Separator::Terms> Separator::cast(Expr e) {
+  if (!is_float(e[0].dtype()) || !expr::holds_every_value(e.dtype(), e[0].dtype()))
+    return mixed("rounding", "a rounding of running and streamed values", e);
+  auto x = terms_of(e[0]);
+  if (!x) return x;
+  for (SeparatedTerm& t : *x) t.streamed = pool_.cast(e.dtype(), t.streamed);
+  return x;
+}
+
+bool Separator::flatten(Expr e, int sign, Expr factor, Exponent& out) {
   if (++flattened_ > kMaxFlattened) {
-    why = {"size", "an exponent has too many terms"};
+    out.why = {"size", "an exponent has too many terms"};
     return false;
   }
   const uint8_t c = class_of(e);
   if (!(c & kRunning)) {
     Expr x = factor ? pool_.binary(Op::Mul, e, factor) : e;
-    if (!streamed) {
-      streamed = sign < 0 ? pool_.unary(Op::Neg, x) : x;
+    if (!out.streamed) {
+      out.streamed = sign < 0 ? pool_.unary(Op::Neg, x) : x;
     } else {
-      streamed = pool_.binary(sign < 0 ? Op::Sub : Op::Add, streamed, x);
+      out.streamed = pool_.binary(sign < 0 ? Op::Sub : Op::Add, out.streamed, x);
     }
     return true;
   }
   auto fixed_factor = [&](Expr f) { return factor ? times(factor, f) : f; };
   switch (e.op()) {
     case Op::Neg:
-      return flatten(e[0], -sign, factor, is_base2, running, streamed, why);
+      return flatten(e[0], -sign, factor, out);
     case Op::Add:
     case Op::Sub:
-      return flatten(e[0], sign, factor, is_base2, running, streamed, why) &&
-             flatten(e[1], e.op() == Op::Sub ? -sign : sign, factor, is_base2, running, streamed,
-                     why);
+      return flatten(e[0], sign, factor, out) &&
+             flatten(e[1], e.op() == Op::Sub ? -sign : sign, factor, out);
     case Op::Mul:
       for (const size_t k : {size_t{0}, size_t{1}}) {
-        if (class_of(e[k]) == 0)
-          return flatten(e[1 - k], sign, fixed_factor(e[k]), is_base2, running, streamed, why);
+        if (class_of(e[k]) == 0) return flatten(e[1 - k], sign, fixed_factor(e[k]), out);
       }
       break;
     case Op::Div:
       if (class_of(e[1]) == 0) {
         const Expr f = pool_.binary(Op::Div, one(e.dtype()), e[1]);
-        return flatten(e[0], sign, fixed_factor(f), is_base2, running, streamed, why);
+        return flatten(e[0], sign, fixed_factor(f), out);
       }
       break;
     default:
       break;
   }
   if (c & kStreamed) {
-    why = mixed("mixed_exponent", "an exponent is not a sum of running and streamed parts", e);
+    out.why = mixed("mixed_exponent", "an exponent is not a sum of running and streamed parts", e);
     return false;
   }
-  running.exponents.push_back({e, factor, sign, is_base2});
+  out.running.exponents.push_back({e, factor, sign, out.is_base2});
   return true;
 }
 
@@ -260,12 +268,10 @@ Outcome<Separator::Terms> Separator::exponential(Expr e) {
     // exp(where(p, x, y)) = where(p, exp(x), exp(y))
     return select(pool_.select(x[0], pool_.unary(e.op(), x[1]), pool_.unary(e.op(), x[2])));
   }
-  RunningPart running;
-  Expr streamed;
-  Rejection why;
-  if (!flatten(x, 1, {}, e.op() == Op::Exp2, running, streamed, why)) return why;
-  return Terms{
-      {normalised(std::move(running)), streamed ? pool_.unary(e.op(), streamed) : one(e.dtype())}};
+  Exponent parts{e.op() == Op::Exp2};
+  if (!flatten(x, 1, {}, parts)) return parts.why;
+  return Terms{{normalised(std::move(parts.running)),
+                parts.streamed ? pool_.unary(e.op(), parts.streamed) : one(e.dtype())}};
 }
 
 Outcome<Separator::Terms> Separator::root(Expr e) {

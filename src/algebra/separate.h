@@ -77,12 +77,23 @@ class Separator {
   uint8_t class_of(Expr e);
   Outcome<Terms> terms_of(Expr e);
   Outcome<Terms> new_terms_of(Expr e);
+  Outcome<Terms> product_of(Expr e);
+  Outcome<Terms> quotient(Expr e);
+  Outcome<Terms> sum(Expr e);
+  Outcome<Terms> cast(Expr e);
   Outcome<Terms> exponential(Expr e);
   Outcome<Terms> root(Expr e);
   Outcome<Terms> power(Expr e);
   Outcome<Terms> select(Expr e);
-  bool flatten(Expr e, int sign, Expr factor, bool is_base2, RunningPart& running, Expr& streamed,
-               Rejection& why);
+  // An exponent, sorted into its parts.
+  struct Exponent {
+    bool is_base2 = false;
+    RunningPart running = {};
+    Expr streamed = {};
+    Rejection why = {};  // it has no such parts
+  };
+  // Adds `sign * e * factor` to the parts; false if that has none.
+  bool flatten(Expr e, int sign, Expr factor, Exponent& out);
   Terms atom(Expr e);
   Terms merged(Terms terms);
   Terms product(const Terms& a, const Terms& b);

@@ -224,7 +224,13 @@ std::vector<std::byte> to_row_major(const std::vector<std::byte>& source,
   return result;
 }
 
-std::optional<NpyArray> parse_npy(std::string_view content, std::string* error) {
+// Where the text of the header is.
+struct HeaderPlace {
+  size_t begin;
+  size_t length;
+};
+
+std::optional<HeaderPlace> find_header(std::string_view content, std::string* error) {
   auto byte_at = [&](size_t i) {
     return static_cast<size_t>(static_cast<unsigned char>(content[i]));
   };
@@ -257,25 +263,44 @@ std::optional<NpyArray> parse_npy(std::string_view content, std::string* error) 
                          header_length, content.size() - at);
     return std::nullopt;
   }
+  return HeaderPlace{at, header_length};
+}
 
+// Bytes as this machine has them, bools 0 or 1, elements in row-major order.
+void put_in_order(NpyArray& array, bool swap, bool fortran_order) {
+  const int item_size = npy_item_size(array.descr);
+  if (swap) {
+    for (auto it = array.bytes.begin(); it != array.bytes.end(); it += item_size) {
+      std::reverse(it, it + item_size);
+    }
+  }
+  if (array.descr == "|b1") {
+    for (std::byte& b : array.bytes) b = b == std::byte{0} ? std::byte{0} : std::byte{1};
+  }
+  if (fortran_order && array.shape.size() > 1) {
+    array.bytes = to_row_major(array.bytes, array.shape, static_cast<size_t>(item_size));
+  }
+}
+
+std::optional<NpyArray> parse_npy(std::string_view content, std::string* error) {
+  const auto place = find_header(content, error);
+  if (!place) return std::nullopt;
   Header header;
-  HeaderParser parser(content.substr(at, header_length));
+  HeaderParser parser(content.substr(place->begin, place->length));
   if (!parser.parse(&header)) {
     *error = fmt::format("bad .npy header: {}", parser.error());
     return std::nullopt;
   }
-  at += header_length;
 
   NpyArray array;
   bool swap = false;
   if (!parse_type(header.descr, &array.descr, &swap, error)) return std::nullopt;
-  const int item_size = npy_item_size(array.descr);
-  const std::optional<int64_t> size = data_size(header.shape, item_size);
+  const std::optional<int64_t> size = data_size(header.shape, npy_item_size(array.descr));
   if (!size) {
     *error = "bad .npy header: the shape describes more bytes than can be addressed";
     return std::nullopt;
   }
-  const std::string_view data = content.substr(at);
+  const std::string_view data = content.substr(place->begin + place->length);
   if (data.size() != static_cast<uint64_t>(*size)) {
     *error = fmt::format("{}: the header describes {} bytes of data, {} follow",
                          data.size() < static_cast<uint64_t>(*size) ? "truncated .npy file"
@@ -287,17 +312,7 @@ std::optional<NpyArray> parse_npy(std::string_view content, std::string* error) 
   array.shape = std::move(header.shape);
   const auto* first = reinterpret_cast<const std::byte*>(data.data());
   array.bytes.assign(first, first + data.size());
-  if (swap) {
-    for (auto it = array.bytes.begin(); it != array.bytes.end(); it += item_size) {
-      std::reverse(it, it + item_size);
-    }
-  }
-  if (array.descr == "|b1") {
-    for (std::byte& b : array.bytes) b = b == std::byte{0} ? std::byte{0} : std::byte{1};
-  }
-  if (header.fortran_order && array.shape.size() > 1) {
-    array.bytes = to_row_major(array.bytes, array.shape, static_cast<size_t>(item_size));
-  }
+  put_in_order(array, swap, header.fortran_order);
   return array;
 }
 

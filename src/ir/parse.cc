@@ -193,44 +193,13 @@ class Parser {
   bool field(const Field& f, void* data, int column) {
     switch (f.kind) {
       case FieldKind::Name:
-        if (c_.peek().kind != Token::Name) {
-          c_.unexpected(fmt::format("a name ({})", f.name));
-          return false;
-        }
-        field_value<Name>(data, f) = pool_.name(c_.next().text);
-        return true;
+        return name(f, field_value<Name>(data, f));
       case FieldKind::NameList:
-        do {
-          if (c_.peek().kind != Token::Name) {
-            c_.unexpected(fmt::format("a name ({})", f.name));
-            return false;
-          }
-          field_value<Names>(data, f).push_back(pool_.name(c_.next().text));
-        } while (c_.accept(","));
-        return true;
-      case FieldKind::Int: {
-        const bool is_negative = c_.accept("-");
-        if (c_.peek().kind != Token::Integer) {
-          c_.unexpected(fmt::format("an integer ({})", f.name));
-          return false;
-        }
-        const int64_t value = c_.next().integer;
-        field_value<OptionalInt>(data, f) = is_negative ? -value : value;
-        return true;
-      }
-      case FieldKind::Number: {
-        const bool is_negative = c_.accept("-");
-        const bool is_infinite = c_.at("inf");
-        if (!is_infinite && c_.peek().kind != Token::Integer && c_.peek().kind != Token::Float) {
-          c_.unexpected(fmt::format("a number ({})", f.name));
-          return false;
-        }
-        const double value =
-            is_infinite ? std::numeric_limits<double>::infinity() : c_.peek().number;
-        c_.next();
-        field_value<OptionalNumber>(data, f) = is_negative ? -value : value;
-        return true;
-      }
+        return names(f, field_value<Names>(data, f));
+      case FieldKind::Int:
+        return integer(f, field_value<OptionalInt>(data, f));
+      case FieldKind::Number:
+        return number(f, field_value<OptionalNumber>(data, f));
       case FieldKind::Expr:
         return static_cast<bool>(field_value<Expr>(data, f) = expression());
       case FieldKind::ExprList:
@@ -244,16 +213,8 @@ class Parser {
       }
       case FieldKind::AxisList:
         return axes(field_value<Axes>(data, f));
-      case FieldKind::Enum: {
-        const auto it = std::find(f.words->begin(), f.words->end(), c_.peek().text);
-        if (it == f.words->end()) {
-          c_.unexpected(fmt::format("one of {}", fmt::join(*f.words, ", ")));
-          return false;
-        }
-        c_.next();
-        field_value<uint8_t>(data, f) = static_cast<uint8_t>(it - f.words->begin());
-        return true;
-      }
+      case FieldKind::Enum:
+        return word(f, field_value<uint8_t>(data, f));
       case FieldKind::Text:
         if (c_.peek().kind != Token::Text) {
           c_.unexpected(fmt::format("a text in quotes ({})", f.name));
@@ -265,6 +226,60 @@ class Parser {
         return body(*open_op_, field_value<Block>(data, f), data, column);
     }
     return false;
+  }
+
+  bool name(const Field& f, Name& out) {
+    if (c_.peek().kind != Token::Name) {
+      c_.unexpected(fmt::format("a name ({})", f.name));
+      return false;
+    }
+    out = pool_.name(c_.next().text);
+    return true;
+  }
+
+  bool names(const Field& f, Names& out) {
+    do {
+      Name n;
+      if (!name(f, n)) return false;
+      out.push_back(n);
+    } while (c_.accept(","));
+    return true;
+  }
+
+  bool integer(const Field& f, OptionalInt& out) {
+    const bool is_negative = c_.accept("-");
+    if (c_.peek().kind != Token::Integer) {
+      c_.unexpected(fmt::format("an integer ({})", f.name));
+      return false;
+    }
+    const int64_t value = c_.next().integer;
+    out = is_negative ? -value : value;
+    return true;
+  }
+
+  bool number(const Field& f, OptionalNumber& out) {
+    const bool is_negative = c_.accept("-");
+    const bool is_infinite = c_.at("inf");
+    if (!is_infinite && c_.peek().kind != Token::Integer && c_.peek().kind != Token::Float) {
+      c_.unexpected(fmt::format("a number ({})", f.name));
+      return false;
+    }
+    const double value = is_infinite ? std::numeric_limits<double>::infinity() : c_.peek().number;
+    c_.next();
+    out = is_negative ? -value : value;
+    return true;
+  }
+
+  // A value of an enum, as its place among the words.
+  bool word(const Field& f, uint8_t& out) {
+    const auto it = std::find(f.words->begin(), f.words->end(), c_.peek().text);
+    if (it == f.words->end()) {
+      c_.unexpected(fmt::format("one of {}", fmt::join(*f.words, ", ")));
+      return false;
+    }
+    c_.next();
+    out = static_cast<uint8_t>(it - f.words->begin());
+    return true;
   }
 
   bool body(const OpInfo& info, Block& out, const void* data, int column) {

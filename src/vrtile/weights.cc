@@ -152,65 +152,70 @@ Weight Weights::operation(Expr e) const {
     case EK::Reduce:
       return reduction(e);
     case EK::Max:
-    case EK::Min: {
-      const Weight a = of(e[0]);
-      const Weight b = of(e[1]);
-      if (is_infinity(e[0]) && b.kind == Kind_::Shifted) return b;
-      if (is_infinity(e[1]) && a.kind == Kind_::Shifted) return a;
-      // The least of 0 and a shifted value is not shifted.
-      if ((a.kind == Kind_::Zero && b.kind == Kind_::Shifted) ||
-          (b.kind == Kind_::Zero && a.kind == Kind_::Shifted))
-        return bad();
-      if (a.kind == Kind_::Zero && b.kind == Kind_::Plain) return plain();
-      return either(a, b);
-    }
+    case EK::Min:
+      return extreme(e);
     default:
       break;
   }
   if (expr::is_comparison(e.op())) return comparison(e);
-  if (e.args().size() == 1) {
-    const Weight x = of(e[0]);
-    if (x.kind == Kind_::Bad) return x;
-    if (!x.is_weighted()) {
-      const bool keeps_zero = e.op() == EK::Neg || e.op() == EK::Cast || e.op() == EK::Abs;
-      return x.kind == Kind_::Zero && keeps_zero ? zero() : plain();
-    }
-    const bool is_scaled = x.kind == Kind_::Scaled;
-    switch (e.op()) {
-      case EK::Neg:
-        return is_scaled ? x : scaled_by(x, -1);
-      case EK::Cast:
-        // Eight bits have too small a range for another reference.
-        return expr::is_float(e.dtype()) && expr::bytes(e.dtype()) >= 2 ? x : bad();
-      case EK::Abs:
-        return is_scaled ? x : bad();
-      case EK::Exp2:
-      case EK::Exp: {
-        if (is_scaled) return bad();
-        Weight out = e.op() == EK::Exp ? scaled_by(x, kLog2E) : x;
-        out.kind = Kind_::Scaled;
-        return out;
-      }
-      case EK::Log2:
-      case EK::Log: {
-        if (!is_scaled) return bad();
-        Weight out = e.op() == EK::Log ? scaled_by(x, 1 / kLog2E) : x;
-        out.kind = Kind_::Shifted;
-        return out;
-      }
-      case EK::Sqrt:
-        return is_scaled ? scaled_by(x, 0.5) : bad();
-      case EK::Rsqrt:
-        return is_scaled ? scaled_by(x, -0.5) : bad();
-      default:
-        return bad();
-    }
-  }
+  if (e.args().size() == 1) return function(e);
   for (Expr a : e.args()) {
     const Weight x = of(a);
     if (x.kind != Kind_::Plain && x.kind != Kind_::Zero) return bad();
   }
   return plain();
+}
+
+Weight Weights::extreme(Expr e) const {
+  const Weight a = of(e[0]);
+  const Weight b = of(e[1]);
+  if (is_infinity(e[0]) && b.kind == Kind_::Shifted) return b;
+  if (is_infinity(e[1]) && a.kind == Kind_::Shifted) return a;
+  // The least of 0 and a shifted value is not shifted.
+  if ((a.kind == Kind_::Zero && b.kind == Kind_::Shifted) ||
+      (b.kind == Kind_::Zero && a.kind == Kind_::Shifted))
+    return bad();
+  if (a.kind == Kind_::Zero && b.kind == Kind_::Plain) return plain();
+  return either(a, b);
+}
+
+Weight Weights::function(Expr e) const {
+  const Weight x = of(e[0]);
+  if (x.kind == Kind_::Bad) return x;
+  if (!x.is_weighted()) {
+    const bool keeps_zero = e.op() == EK::Neg || e.op() == EK::Cast || e.op() == EK::Abs;
+    return x.kind == Kind_::Zero && keeps_zero ? zero() : plain();
+  }
+  const bool is_scaled = x.kind == Kind_::Scaled;
+  switch (e.op()) {
+    case EK::Neg:
+      return is_scaled ? x : scaled_by(x, -1);
+    case EK::Cast:
+      // Eight bits have too small a range for another reference.
+      return expr::is_float(e.dtype()) && expr::bytes(e.dtype()) >= 2 ? x : bad();
+    case EK::Abs:
+      return is_scaled ? x : bad();
+    case EK::Exp2:
+    case EK::Exp: {
+      if (is_scaled) return bad();
+      Weight out = e.op() == EK::Exp ? scaled_by(x, kLog2E) : x;
+      out.kind = Kind_::Scaled;
+      return out;
+    }
+    case EK::Log2:
+    case EK::Log: {
+      if (!is_scaled) return bad();
+      Weight out = e.op() == EK::Log ? scaled_by(x, 1 / kLog2E) : x;
+      out.kind = Kind_::Shifted;
+      return out;
+    }
+    case EK::Sqrt:
+      return is_scaled ? scaled_by(x, 0.5) : bad();
+    case EK::Rsqrt:
+      return is_scaled ? scaled_by(x, -0.5) : bad();
+    default:
+      return bad();
+  }
 }
 
 Weight Weights::product(Expr e) const {

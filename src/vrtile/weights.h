@@ -54,7 +54,9 @@ class Weights {
   Weight quotient(ir::Expr e) const;
   Weight sum(ir::Expr e) const;
   Weight choice(ir::Expr e) const;
+  Weight extreme(ir::Expr e) const;
   Weight comparison(ir::Expr e) const;
+  Weight function(ir::Expr e) const;
   Weight reduction(ir::Expr e) const;
   TileWeight placed(const Weight& w, const ir::Axes& axes) const;
 

@@ -207,7 +207,7 @@ Truth prove(const Proof& proof) {
 }
 
 TEST(Bounds, ProvesWhatProgramsNeed) {
-  const Proof proofs[] = {
+  static const Proof proofs[] = {
       {{{"i", "N"}}, "", "i >= 0"},
       {{{"i", "N"}}, "", "i < N"},
       {{{"i", "N"}}, "", "N >= 1"},

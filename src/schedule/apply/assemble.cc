@@ -204,8 +204,8 @@ class Assembler {
 
   // Why the kernel cannot be built; nothing if it is there.
   std::optional<Rejection> add(const Kernel& kernel) {
-    BuiltKernel built = build_kernel(kernel.fusion, kernel.sizes, kernel.others, kernel.split,
-                                     kernel.stored, program_, signs_, pool_, names_);
+    BuiltKernel built = build_kernel({kernel.fusion, program_, signs_, pool_}, kernel.sizes,
+                                     kernel.others, kernel.split, kernel.stored, names_);
     if (built.refused) return *built.refused;
     // Of several nests for the same results the plan runs the one with the least cost.
     std::map<size_t, Expr> costs;

@@ -267,7 +267,7 @@ class KernelReplay {
       Names scratch;
       const Tiling tiling(kernel.fusion, kernel.sizes, pool_, scratch);
       const algebra::Signs signs(program_);
-      if (const auto why = refuse_split(kernel.fusion, tiling, signs, pool_))
+      if (const auto why = refuse_split({kernel.fusion, program_, signs, pool_}, tiling))
         return refused(line, why->message);
       if (!kernel.split.combines_last) continue;
       if (const auto why = refuse_last_tile(kernel.fusion, tiling, kernel.sizes))

@@ -12,6 +12,60 @@ namespace nautilus::schedule {
 
 using expr::Op;
 
+namespace {
+
+// A rounded copy of what a statement computes.
+struct RoundedCopy {
+  const Statement& of;
+  ir::Name name;
+  expr::DType dtype;
+};
+
+ir::Name name_of_copy(const ir::Program& program, std::string_view temp, expr::DType dtype,
+                      expr::ExprPool& pool) {
+  std::set<std::string_view> names;
+  for (const ir::Op& op : program.body) {
+    if (const auto* b = op.get<scalar::Buffer>()) names.insert(b->name.str());
+  }
+  std::string name = fmt::format("{}.{}", temp, expr::name(dtype));
+  while (names.contains(name)) name += "_";
+  return pool.name(name);
+}
+
+// Reads in products with a factor of that dtype become reads of the copy; by ops of the program.
+std::map<size_t, expr::Substitution> reads_of_copy(const RoundedCopy& copy,
+                                                   const StatementList& list,
+                                                   expr::ExprPool& pool) {
+  std::map<size_t, expr::Substitution> changes;
+  for (const Statement& q : list.statements) {
+    if (q.is_opaque || q.id == copy.of.id || !q.is_reduction() || q.reducer != expr::Reducer::Sum)
+      continue;
+    const auto factors = algebra::factors(q.value);
+    const bool is_partner = std::any_of(factors.begin(), factors.end(), [&](Expr f) {
+      return algebra::is_half_element(f) && algebra::element_of(f).dtype() == copy.dtype;
+    });
+    if (!is_partner) continue;
+    for (Expr f : factors) {
+      if (f.op() != Op::Read || f.name() != copy.of.target) continue;
+      const Expr read = pool.read(copy.name, copy.dtype, f.args());
+      for (size_t k : q.ops) changes[k].emplace(f, pool.cast(f.dtype(), read));
+    }
+  }
+  return changes;
+}
+
+// The nest that fills the copy.
+ir::Op copying_nest(const RoundedCopy& copy, diag::Span span, expr::ExprPool& pool) {
+  ir::Exprs indices;
+  for (const ir::Axis& a : copy.of.axes) indices.push_back(pool.index(a.name));
+  const Expr value = pool.cast(copy.dtype, pool.read(copy.of.target, copy.of.dtype, indices));
+  scalar::For nest{copy.of.axes, scalar::LoopKind::Map, {}};
+  nest.body.push_back(ir::make(scalar::Store{copy.name, indices, value}, span));
+  return ir::make(std::move(nest), span);
+}
+
+}  // namespace
+
 Outcome<ir::Program> round_operand(const ir::Program& program, std::string_view temp,
                                    expr::DType dtype, expr::ExprPool& pool) {
   const StatementList list = statements_of(program, pool);
@@ -25,33 +79,9 @@ Outcome<ir::Program> round_operand(const ir::Program& program, std::string_view 
       (dtype != expr::DType::BF16 && dtype != expr::DType::F16))
     return Rejection{"round", fmt::format("`{}` is no f32 tensor with axes, or {} no 16-bit float",
                                           temp, expr::name(dtype))};
-  std::set<std::string_view> names;
-  for (const ir::Op& op : program.body) {
-    if (const auto* b = op.get<scalar::Buffer>()) names.insert(b->name.str());
-  }
-  std::string name = fmt::format("{}.{}", temp, expr::name(dtype));
-  while (names.contains(name)) name += "_";
-  const ir::Name copy = pool.name(name);
-
-  // Reads in products with a factor of that dtype become reads of the copy.
-  bool is_used = false;
-  std::map<size_t, expr::Substitution> changes;
-  for (const Statement& q : list.statements) {
-    if (q.is_opaque || q.id == s.id || !q.is_reduction() || q.reducer != expr::Reducer::Sum)
-      continue;
-    const auto factors = algebra::factors(q.value);
-    const bool is_partner = std::any_of(factors.begin(), factors.end(), [&](Expr f) {
-      return algebra::is_half_element(f) && algebra::element_of(f).dtype() == dtype;
-    });
-    if (!is_partner) continue;
-    for (Expr f : factors) {
-      if (f.op() != Op::Read || f.name() != s.target) continue;
-      const Expr read = pool.read(copy, dtype, f.args());
-      for (size_t k : q.ops) changes[k].emplace(f, pool.cast(f.dtype(), read));
-      is_used = true;
-    }
-  }
-  if (!is_used)
+  const RoundedCopy copy{s, name_of_copy(program, temp, dtype, pool), dtype};
+  const auto changes = reads_of_copy(copy, list, pool);
+  if (changes.empty())
     return Rejection{"round",
                      fmt::format("no contraction with {} reads `{}`", expr::name(dtype), temp)};
   ir::Program out{program.level, program.name, {}};
@@ -63,15 +93,9 @@ Outcome<ir::Program> round_operand(const ir::Program& program, std::string_view 
     }));
     const auto* b = op.get<scalar::Buffer>();
     if (b && b->name == s.target)
-      out.body.push_back(
-          ir::make(scalar::Buffer{copy, {dtype, b->type.dims}, scalar::Role::Temp}, op.span()));
-    if (k != s.ops.back()) continue;
-    ir::Exprs indices;
-    for (const ir::Axis& a : s.axes) indices.push_back(pool.index(a.name));
-    const Expr value = pool.cast(dtype, pool.read(s.target, s.dtype, indices));
-    scalar::For nest{s.axes, scalar::LoopKind::Map, {}};
-    nest.body.push_back(ir::make(scalar::Store{copy, indices, value}, op.span()));
-    out.body.push_back(ir::make(std::move(nest), op.span()));
+      out.body.push_back(ir::make(
+          scalar::Buffer{copy.name, {dtype, b->type.dims}, scalar::Role::Temp}, op.span()));
+    if (k == s.ops.back()) out.body.push_back(copying_nest(copy, op.span(), pool));
   }
   return out;
 }

@@ -75,24 +75,6 @@ bool has_several_products(const Fusion& fusion) {
                      [&](const Dot& d) { return d.member != fusion.dots[0].member; });
 }
 
-// The fusion without the reductions that close it, where those keep it from being split, or its
-// loop would need them.
-Outcome<Fusion> without_closing(Outcome<Fusion> fusion, FusionRequest request,
-                                const StatementList& list, const ir::Program& program,
-                                const algebra::Signs& signs, FusionMemo& fusions,
-                                expr::ExprPool& pool) {
-  for (const Member& m : fusion->members) {
-    if (m.is_closing) request.outside.insert(m.statement);
-  }
-  if (request.outside.empty()) return fusion;
-  Outcome<Fusion> open = fusions.grow(list, program, request, pool);
-  if (fusion->needs_closing_early()) return open;
-  std::string why;
-  const bool is_better =
-      open && choose_split(*open, choose_sizes(*open), program, signs, pool, &why).is_on();
-  return is_better ? std::move(open) : std::move(fusion);
-}
-
 }  // namespace
 
 Refusal next_retreat(const Refusal& refusal, const Kernel& refused, const Target& target,
@@ -129,82 +111,177 @@ struct Fused {
   std::map<int, std::string> idle;  // seeds that start none, and why; the last one first
 };
 
-// `apart`: statements that stay outside of the kernels of these seeds.
-Fused fuse(const StatementList& list, const ir::Program& program, const algebra::Signs& signs,
-           const std::map<int, std::set<int>>& apart, const Refusals& refusals, FusionMemo& fusions,
-           expr::ExprPool& pool) {
-  Fused fused;
-  AutoSchedule& out = fused.schedule;
-  std::set<int> tried;
-  // Seeds that force an earlier pass wait: another seed may have the cascade in one.
-  std::set<int> waiting;
-  const auto starts_none = [&](int seed, std::string_view why) {
-    const std::string_view name = list.statements[static_cast<size_t>(seed)].target.str();
-    fused.idle.emplace(-seed, fmt::format("{} starts no kernel of tiles: {}", name, why));
+class Fuser {
+ public:
+  Fuser(const StatementList& list, const ir::Program& program, const algebra::Signs& signs,
+        const Refusals& refusals, FusionMemo& fusions, expr::ExprPool& pool)
+      : list_(list),
+        program_(program),
+        signs_(signs),
+        refusals_(refusals),
+        fusions_(fusions),
+        pool_(pool) {}
+
+  // `apart`: statements that stay outside of the kernels of these seeds.
+  Fused run(const std::map<int, std::set<int>>& apart) {
+    fused_ = {};
+    tried_.clear();
+    waiting_.clear();
+    while (const auto seed = next_seed()) start(*seed, apart);
+    return std::move(fused_);
+  }
+
+ private:
+  struct Seed {
+    int statement;
+    bool is_last_chance;  // only those that wait are left
   };
-  while (true) {
-    const std::set<int> plain = remaining(list, out.kernels);
+
+  std::string_view name_of(int statement) const {
+    return list_.statements[static_cast<size_t>(statement)].target.str();
+  }
+
+  void starts_none(int seed, std::string_view why) {
+    fused_.idle.emplace(-seed, fmt::format("{} starts no kernel of tiles: {}", name_of(seed), why));
+  }
+
+  std::optional<Seed> next_seed() {
+    const std::set<int> plain = remaining(list_, fused_.schedule.kernels);
     int seed = -1;
     for (int id : plain) {
-      const Statement& s = list.statements[static_cast<size_t>(id)];
-      if (!s.is_opaque && s.is_reduction() && !tried.contains(id) && !waiting.contains(id))
+      const Statement& s = list_.statements[static_cast<size_t>(id)];
+      if (!s.is_opaque && s.is_reduction() && !tried_.contains(id) && !waiting_.contains(id))
         seed = id;
     }
     const bool is_last_chance = seed < 0;
     for (int id : plain) {
-      if (is_last_chance && waiting.contains(id) && !tried.contains(id)) seed = id;
+      if (is_last_chance && waiting_.contains(id) && !tried_.contains(id)) seed = id;
     }
-    if (seed < 0) break;
+    if (seed < 0) return std::nullopt;
+    return Seed{seed, is_last_chance};
+  }
+
+  FusionRequest request_of(int seed, const std::map<int, std::set<int>>& apart) const {
     FusionRequest request;
     request.seed = seed;
     if (const auto own = apart.find(seed); own != apart.end()) request.outside = own->second;
-    for (const Kernel& k : out.kernels) {
+    for (const Kernel& k : fused_.schedule.kernels) {
       for (const Member& m : k.fusion.members) {
         if (!m.has(k.fusion.stream)) request.provided.insert(m.statement);
       }
     }
-    Outcome<Fusion> fusion = fusions.grow(list, program, request, pool);
-    if (fusion && fusion->is_cut && !is_last_chance) {
-      waiting.insert(seed);
-      continue;
+    return request;
+  }
+
+  Outcome<Fusion> grow(const FusionRequest& request) {
+    return fusions_.grow(list_, program_, request, pool_);
+  }
+
+  // The fusion without the reductions that close it, where those keep it from being split, or its
+  // loop would need them.
+  Outcome<Fusion> without_closing(Outcome<Fusion> fusion, FusionRequest request) {
+    for (const Member& m : fusion->members) {
+      if (m.is_closing) request.outside.insert(m.statement);
     }
-    tried.insert(seed);
-    if (!fusion) {
-      starts_none(seed, fusion.rejection().message);
-      continue;
+    if (request.outside.empty()) return fusion;
+    Outcome<Fusion> open = grow(request);
+    if (fusion->needs_closing_early()) return open;
+    std::string why;
+    const bool is_better =
+        open && choose_split({*open, program_, signs_, pool_}, choose_sizes(*open), &why).is_on();
+    return is_better ? std::move(open) : std::move(fusion);
+  }
+
+  // The seed and what it needs, at most.
+  Outcome<Fusion> without_company(const Outcome<Fusion>& fusion, const Refusal& refusal,
+                                  FusionRequest& request) {
+    request.only = needed_by(request.seed, list_);
+    if (refusal.given_up == Retreat::Products) add_other_products(*fusion, request.outside);
+    Outcome<Fusion> alone = grow(request);
+    if (alone && refusal.given_up == Retreat::Products)
+      note_outside(request.outside, list_, refusal.why, *alone);
+    return alone;
+  }
+
+  void start(const Seed& seed, const std::map<int, std::set<int>>& apart) {
+    const int id = seed.statement;
+    FusionRequest request = request_of(id, apart);
+    Outcome<Fusion> fusion = grow(request);
+    if (fusion && fusion->is_cut && !seed.is_last_chance) {
+      waiting_.insert(id);
+      return;
     }
-    fusion = without_closing(std::move(fusion), request, list, program, signs, fusions, pool);
-    const auto it =
-        refusals.find(std::string(list.statements[static_cast<size_t>(seed)].target.str()));
-    const Refusal refusal = it == refusals.end() ? Refusal{} : it->second;
-    if (refusal.given_up == Retreat::Company || refusal.given_up == Retreat::Products) {
-      request.only = needed_by(seed, list);
-      if (refusal.given_up == Retreat::Products) add_other_products(*fusion, request.outside);
-      fusion = fusions.grow(list, program, request, pool);
-      if (fusion && refusal.given_up == Retreat::Products)
-        note_outside(request.outside, list, refusal.why, *fusion);
-    }
-    if (!fusion || refusal.given_up == Retreat::Kernel) {
-      starts_none(seed, refusal.why);
-      continue;
-    }
-    fused.given_up.emplace(seed, refusal.given_up);
-    out.kernels.push_back(
-        {*fusion, refusal.sizes ? *refusal.sizes : choose_sizes(*fusion), {}, {}, {}});
-    bool is_built = have_order(list, out.kernels);
+    tried_.insert(id);
+    if (!fusion) return starts_none(id, fusion.rejection().message);
+    fusion = without_closing(std::move(fusion), request);
+    const auto it = refusals_.find(std::string(name_of(id)));
+    const Refusal refusal = it == refusals_.end() ? Refusal{} : it->second;
+    if (refusal.given_up == Retreat::Company || refusal.given_up == Retreat::Products)
+      fusion = without_company(fusion, refusal, request);
+    if (!fusion || refusal.given_up == Retreat::Kernel) return starts_none(id, refusal.why);
+    fused_.given_up.emplace(id, refusal.given_up);
+    add({*fusion, refusal.sizes ? *refusal.sizes : choose_sizes(*fusion), {}, {}, {}}, request);
+  }
+
+  // Kernels that would wait for each other are not built.
+  void add(Kernel kernel, FusionRequest& request) {
+    std::vector<Kernel>& kernels = fused_.schedule.kernels;
+    kernels.push_back(std::move(kernel));
+    bool is_built = have_order(list_, kernels);
     if (!is_built && request.only.empty()) {
       // Members that joined may need other kernels; the seed alone does not.
-      request.only = needed_by(seed, list);
-      fusion = fusions.grow(list, program, request, pool);
-      if (fusion) {
-        out.kernels.back() = {*fusion, choose_sizes(*fusion), {}, {}, {}};
-        is_built = have_order(list, out.kernels);
+      request.only = needed_by(request.seed, list_);
+      const Outcome<Fusion> alone = grow(request);
+      if (alone) {
+        kernels.back() = {*alone, choose_sizes(*alone), {}, {}, {}};
+        is_built = have_order(list_, kernels);
       }
     }
-    // Kernels that would wait for each other are not built.
-    if (!is_built) {
-      starts_none(seed, "it would wait for another one that waits for it");
-      out.kernels.pop_back();
+    if (is_built) return;
+    starts_none(request.seed, "it would wait for another one that waits for it");
+    kernels.pop_back();
+  }
+
+  const StatementList& list_;
+  const ir::Program& program_;
+  const algebra::Signs& signs_;
+  const Refusals& refusals_;
+  FusionMemo& fusions_;
+  expr::ExprPool& pool_;
+  Fused fused_;
+  std::set<int> tried_;
+  // Seeds that force an earlier pass wait: another seed may have the cascade in one.
+  std::set<int> waiting_;
+};
+
+// Again and again, until no statement has to stay outside of a kernel that has it.
+Fused fused_apart(Fuser& fuser, const StatementList& list, const ir::Program& program,
+                  expr::ExprPool& pool) {
+  const ir::UsualSizes sizes(program);
+  std::map<int, std::set<int>> apart;
+  std::vector<CostlyMember> why_apart;
+  Fused fused = fuser.run(apart);
+  std::vector<Kernel>& kernels = fused.schedule.kernels;
+  std::set<int> plain = remaining(list, kernels);
+  while (true) {
+    bool is_changed = false;
+    // A kernel that has it anyway stays unchanged.
+    for (const ComputedTwice& twice : computed_twice(list, kernels, plain))
+      is_changed |= apart[twice.seed].insert(twice.statement).second;
+    for (const CostlyMember& costly : costly_members(list, kernels, sizes, pool)) {
+      if (!apart[costly.seed].insert(costly.statement).second) continue;
+      is_changed = true;
+      why_apart.emplace_back(costly);
+    }
+    if (!is_changed) break;
+    fused = fuser.run(apart);
+    plain = remaining(list, kernels);
+  }
+  for (const CostlyMember& costly : why_apart) {
+    for (Kernel& k : kernels) {
+      if (k.fusion.seed != costly.seed) continue;
+      const Statement& s = list.statements[static_cast<size_t>(costly.statement)];
+      k.fusion.notes.push_back(fmt::format("{} stays outside: {}", s.target.str(), costly.why));
     }
   }
   return fused;
@@ -224,39 +301,48 @@ bool stores_results(const Kernel& k, const StatementList& list) {
                      [&](int id) { return results.contains(id); });
 }
 
+// Gives a kernel with chosen sizes the parts that it gets by rule.
+void choose_parts(Kernel& k, const ir::Program& program, const algebra::Signs& signs,
+                  const Target& target, expr::ExprPool& pool) {
+  const FusionScope scope{k.fusion, program, signs, pool};
+  const KernelInParts parts{k, k.split, program, target, pool};
+  std::string why;
+  // Alternating groups, and clusters, need many tiles; parts are for few.
+  TileConfig in_parts = sizes_for_parts(k, program, target, pool);
+  k.split = choose_split(scope, in_parts, &why);
+  // Smaller tiles that fill the machine need no second kernel.
+  std::string ignored;
+  for (const TileConfig& s : k.others) {
+    if (k.split.or_whole && !choose_split(scope, s, &ignored).is_on()) {
+      k.split = {};
+      why.clear();
+    }
+  }
+  if (k.split.or_whole) in_parts = sizes_in_parts(parts, in_parts, &why);
+  if (k.split.or_whole && is_whole_faster(parts, in_parts)) {
+    k.split = {};
+    why.clear();
+  }
+  if (k.split.or_whole && k.fusion.row_block > 0)
+    k.split.combines_last = is_last_tile_faster(parts, in_parts);
+  if (!why.empty()) k.fusion.notes.push_back(std::move(why));
+  if (k.split.is_on() && !(k.sizes == in_parts)) {
+    std::erase(k.others, in_parts);
+    k.others.push_back(std::exchange(k.sizes, in_parts));
+  }
+  if (k.split.is_on() && (!k.split.or_whole || k.fusion.row_block > 0)) k.others.clear();
+  if (k.split.or_whole) k.others.insert(k.others.begin(), k.sizes);
+}
+
 }  // namespace
 
 AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool, ScheduleMemo& memo,
                            const Refusals& refusals) {
   const StatementList list = statements_of(program, pool);
   const algebra::Signs signs(program);
-  const ir::UsualSizes sizes(program);
-  std::map<int, std::set<int>> apart;
-  std::vector<CostlyMember> why_apart;
-  Fused fused = fuse(list, program, signs, apart, refusals, memo.fusions, pool);
-  std::set<int> plain = remaining(list, fused.schedule.kernels);
-  while (true) {
-    bool is_changed = false;
-    // A kernel that has it anyway stays unchanged.
-    for (const ComputedTwice& twice : computed_twice(list, fused.schedule.kernels, plain))
-      is_changed |= apart[twice.seed].insert(twice.statement).second;
-    for (const CostlyMember& costly : costly_members(list, fused.schedule.kernels, sizes, pool)) {
-      if (!apart[costly.seed].insert(costly.statement).second) continue;
-      is_changed = true;
-      why_apart.emplace_back(costly);
-    }
-    if (!is_changed) break;
-    fused = fuse(list, program, signs, apart, refusals, memo.fusions, pool);
-    plain = remaining(list, fused.schedule.kernels);
-  }
+  Fuser fuser(list, program, signs, refusals, memo.fusions, pool);
+  Fused fused = fused_apart(fuser, list, program, pool);
   AutoSchedule& out = fused.schedule;
-  for (const CostlyMember& costly : why_apart) {
-    for (Kernel& k : out.kernels) {
-      if (k.fusion.seed != costly.seed) continue;
-      const Statement& s = list.statements[static_cast<size_t>(costly.statement)];
-      k.fusion.notes.push_back(fmt::format("{} stays outside: {}", s.target.str(), costly.why));
-    }
-  }
   // Kernels that later ones made superfluous. What they store may then have no kernel.
   while (std::erase_if(out.kernels, [&](const Kernel& k) { return !stores_results(k, list); }) > 0)
     remaining(list, out.kernels);
@@ -270,34 +356,7 @@ AutoSchedule auto_schedule(const ir::Program& program, expr::ExprPool& pool, Sch
     const Retreat retreat = fused.given_up.at(k.fusion.seed);
     if (retreat >= Retreat::Alternatives) continue;
     choose_kernel(k, memo.ranks.rank(k, program, target, pool));
-    if (retreat >= Retreat::Parts) continue;
-    std::string why;
-    // Alternating groups, and clusters, need many tiles; parts are for few.
-    TileConfig in_parts = sizes_for_parts(k, program, target, pool);
-    k.split = choose_split(k.fusion, in_parts, program, signs, pool, &why);
-    // Smaller tiles that fill the machine need no second kernel.
-    std::string ignored;
-    for (const TileConfig& s : k.others) {
-      if (k.split.or_whole && !choose_split(k.fusion, s, program, signs, pool, &ignored).is_on()) {
-        k.split = {};
-        why.clear();
-      }
-    }
-    if (k.split.or_whole)
-      in_parts = sizes_in_parts(k, k.split, in_parts, program, target, pool, &why);
-    if (k.split.or_whole && is_whole_faster(k, k.split, in_parts, program, target, pool)) {
-      k.split = {};
-      why.clear();
-    }
-    if (k.split.or_whole && k.fusion.row_block > 0)
-      k.split.combines_last = is_last_tile_faster(k, k.split, in_parts, program, target, pool);
-    if (!why.empty()) k.fusion.notes.push_back(std::move(why));
-    if (k.split.is_on() && !(k.sizes == in_parts)) {
-      std::erase(k.others, in_parts);
-      k.others.push_back(std::exchange(k.sizes, in_parts));
-    }
-    if (k.split.is_on() && (!k.split.or_whole || k.fusion.row_block > 0)) k.others.clear();
-    if (k.split.or_whole) k.others.insert(k.others.begin(), k.sizes);
+    if (retreat < Retreat::Parts) choose_parts(k, program, signs, target, pool);
   }
   return out;
 }

@@ -191,16 +191,23 @@ NestCost with_crowding(NestCost cost, const Fusion& fusion, const TileConfig& si
   return cost;
 }
 
-std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& program,
-                                    const Target& target, expr::ExprPool& pool) {
+namespace {
+
+// The candidates of a kernel without what is chosen, and how many of them may be kernels.
+struct Candidates {
+  std::vector<Ranked> all;
+  size_t most_kernels;
+};
+
+Candidates costed_candidates(const Kernel& kernel, const ir::Program& program, const Target& target,
+                             expr::ExprPool& pool) {
   const Fusion& fusion = kernel.fusion;
   const algebra::Signs signs(program);
-  std::vector<Ranked> all;
-  size_t most_kernels = target.tiles.kernels;
+  Candidates out{{}, target.tiles.kernels};
   for (const TileConfig& sizes : candidate_sizes(fusion)) {
     Names names;
     const BuiltKernel built =
-        build_kernel(fusion, sizes, {}, {}, kernel.stored, program, signs, pool, names);
+        build_whole_kernel({fusion, program, signs, pool}, sizes, kernel.stored, names);
     Ranked r{sizes,
              with_crowding(cost_of(built, built.wholes[0], program, target, pool), fusion, sizes,
                            target),
@@ -209,13 +216,16 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
              false};
     r.cycles = cycles_of(r.cost, target, pool);
     // Every kernel would have statements of its own in front that find its steps.
-    if (!built.before.empty()) most_kernels = 1;
-    all.push_back(std::move(r));
+    if (!built.before.empty()) out.most_kernels = 1;
+    out.all.push_back(std::move(r));
   }
-  if (drop_long_code(all, target.tiles.long_code))
-    most_kernels = std::min(most_kernels, target.tiles.long_kernels);
-  ir::Environment hint = hints(program, target);
-  add_scalars(program, hint);
+  if (drop_long_code(out.all, target.tiles.long_code))
+    out.most_kernels = std::min(out.most_kernels, target.tiles.long_kernels);
+  return out;
+}
+
+std::vector<ir::Environment> typical_problems(const Fusion& fusion, const ir::Program& program,
+                                              expr::ExprPool& pool) {
   std::vector<ir::Environment> problems;
   bool has_batch = false;
   for (Expr a : fusion.axis_order)
@@ -229,25 +239,17 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
     problems.push_back(environment(fusion, program, p, pool));
     add_scalars(program, problems.back());
   }
-  const auto cycles = [&](const Ranked& r, const ir::Environment& env) {
-    return std::max(1.0, static_cast<double>(ir::evaluate(r.cycles, env).i)) +
-           target.costs.launch_cycles;
-  };
-  std::vector<std::vector<double>> at(all.size());
-  for (size_t k = 0; k < all.size(); ++k) {
-    all[k].at_hints = cycles(all[k], hint);
-    for (const auto& env : problems) at[k].push_back(cycles(all[k], env));
-  }
-  for (size_t k : best_set(at, most_kernels, target.tiles)) all[k].is_kept = true;
-  const auto fastest =
-      std::min_element(all.begin(), all.end(),
-                       [](const Ranked& a, const Ranked& b) { return a.at_hints < b.at_hints; });
-  if (is_for_asked_sizes(fastest->sizes, fusion)) fastest->is_kept = true;
-  // Those that win most often first.
+  return problems;
+}
+
+// Those that are kept first, by how often they win; then the others by their cycles at the hints.
+// `at`: the cycles of each at the typical problems.
+std::vector<Ranked> in_order(const std::vector<Ranked>& all,
+                             const std::vector<std::vector<double>>& at) {
   std::vector<size_t> order(all.size());
   for (size_t k = 0; k < all.size(); ++k) order[k] = k;
   std::vector<int> wins(all.size());
-  for (size_t p = 0; p < problems.size(); ++p) {
+  for (size_t p = 0; p < at[0].size(); ++p) {
     size_t best = all.size();
     for (size_t k = 0; k < all.size(); ++k) {
       if (all[k].is_kept && (best == all.size() || at[k][p] < at[best][p])) best = k;
@@ -261,6 +263,33 @@ std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& pro
   std::vector<Ranked> out;
   for (size_t k : order) out.push_back(all[k]);
   return out;
+}
+
+}  // namespace
+
+std::vector<Ranked> rank_candidates(const Kernel& kernel, const ir::Program& program,
+                                    const Target& target, expr::ExprPool& pool) {
+  const Fusion& fusion = kernel.fusion;
+  Candidates candidates = costed_candidates(kernel, program, target, pool);
+  std::vector<Ranked>& all = candidates.all;
+  ir::Environment hint = hints(program, target);
+  add_scalars(program, hint);
+  const std::vector<ir::Environment> problems = typical_problems(fusion, program, pool);
+  const auto cycles = [&](const Ranked& r, const ir::Environment& env) {
+    return std::max(1.0, static_cast<double>(ir::evaluate(r.cycles, env).i)) +
+           target.costs.launch_cycles;
+  };
+  std::vector<std::vector<double>> at(all.size());
+  for (size_t k = 0; k < all.size(); ++k) {
+    all[k].at_hints = cycles(all[k], hint);
+    for (const auto& env : problems) at[k].push_back(cycles(all[k], env));
+  }
+  for (size_t k : best_set(at, candidates.most_kernels, target.tiles)) all[k].is_kept = true;
+  const auto fastest =
+      std::min_element(all.begin(), all.end(),
+                       [](const Ranked& a, const Ranked& b) { return a.at_hints < b.at_hints; });
+  if (is_for_asked_sizes(fastest->sizes, fusion)) fastest->is_kept = true;
+  return in_order(all, at);
 }
 
 void choose_kernel(Kernel& kernel, const std::vector<Ranked>& ranked) {
@@ -277,7 +306,7 @@ TileConfig sizes_for_parts(const Kernel& kernel, const ir::Program& program, con
   const algebra::Signs signs(program);
   Names names;
   const BuiltKernel built =
-      build_kernel(kernel.fusion, usual, {}, {}, kernel.stored, program, signs, pool, names);
+      build_whole_kernel({kernel.fusion, program, signs, pool}, usual, kernel.stored, names);
   const NestCost cost = cost_of(built, built.wholes[0], program, target, pool);
   return cost.code > target.tiles.long_code ? kernel.sizes : usual;
 }

@@ -15,15 +15,19 @@ namespace {
 
 class PartCost {
  public:
-  PartCost(const Kernel& kernel, const Split& split, const ir::Program& program,
-           const Target& target, expr::ExprPool& pool)
-      : kernel_(kernel), split_(split), program_(program), target_(target), pool_(pool) {
-    for (const ir::Op& op : program.body) {
+  explicit PartCost(const KernelInParts& of)
+      : kernel_(of.kernel),
+        split_(of.split),
+        program_(of.program),
+        target_(of.target),
+        pool_(of.pool),
+        signs_(of.program) {
+    for (const ir::Op& op : program_.body) {
       if (const auto* d = op.get<ir::Dim>(); d && d->hint)
         hints_.sizes.emplace(d->name.str(), *d->hint);
       if (const auto* b = op.get<scalar::Buffer>()) types_.emplace(b->name.str(), b->type);
     }
-    hints_.sizes.emplace(ir::machine_name(program, pool).str(), target.board.sms);
+    hints_.sizes.emplace(ir::machine_name(program_, pool_).str(), target_.board.sms);
   }
 
   // Cycles of products alone without parts.
@@ -52,7 +56,7 @@ class PartCost {
     const Expr count = count_tiles(fusion, tiling, pool_);
     ir::Environment env = hints_;
     const SplitSizes s = name_split_sizes(fusion, split_, pool_, own);
-    for (const ir::Op& op : declare_split_sizes(s, fusion, sizes, split_, count, program_, pool_)) {
+    for (const ir::Op& op : declare_split_sizes(scope(), s, sizes, split_, count)) {
       const auto& size = op.as<ir::Size>();
       const auto value = known(size.value, env);
       if (!value) return std::nullopt;
@@ -88,11 +92,11 @@ class PartCost {
   }
 
  private:
+  FusionScope scope() const { return {kernel_.fusion, program_, signs_, pool_}; }
+
   NestCost cost_with(const TileConfig& sizes) const {
-    const algebra::Signs signs(program_);
     Names names;
-    const BuiltKernel built =
-        build_kernel(kernel_.fusion, sizes, {}, {}, kernel_.stored, program_, signs, pool_, names);
+    const BuiltKernel built = build_whole_kernel(scope(), sizes, kernel_.stored, names);
     return cost_of(built, built.wholes[0], program_, target_, pool_);
   }
 
@@ -154,28 +158,26 @@ class PartCost {
   const ir::Program& program_;
   const Target& target_;
   expr::ExprPool& pool_;
+  algebra::Signs signs_;
   ir::Environment hints_;
   std::map<std::string, ir::TensorType> types_;
 };
 
 }  // namespace
 
-std::optional<PartTime> time_in_parts(const Kernel& kernel, const Split& split,
-                                      const TileConfig& sizes, const ir::Program& program,
-                                      const Target& target, expr::ExprPool& pool) {
-  return PartCost(kernel, split, program, target, pool).at(sizes);
+std::optional<PartTime> time_in_parts(const KernelInParts& of, const TileConfig& sizes) {
+  return PartCost(of).at(sizes);
 }
 
-TileConfig sizes_in_parts(const Kernel& kernel, const Split& split, const TileConfig& usual,
-                          const ir::Program& program, const Target& target, expr::ExprPool& pool,
-                          std::string* why) {
-  PartCost cost(kernel, split, program, target, pool);
+TileConfig sizes_in_parts(const KernelInParts& of, const TileConfig& usual, std::string* why) {
+  const Target& target = of.target;
+  PartCost cost(of);
   const auto first = cost.at(usual);
-  const bool is_blocked = kernel.fusion.row_block > 0;
+  const bool is_blocked = of.kernel.fusion.row_block > 0;
   if (!first || !(first->is_product_alone || is_blocked)) return usual;
   TileConfig best = usual;
   auto time = *first;
-  for (TileConfig s : candidate_sizes(kernel.fusion)) {
+  for (TileConfig s : candidate_sizes(of.kernel.fusion)) {
     // Not a tile of its own for each group: groups do not alternate in kernels with parts.
     if (s.cluster > 1 || s.rows > target.matrix.rows || s == usual) continue;
     const auto t = cost.at(s);
@@ -196,13 +198,13 @@ TileConfig sizes_in_parts(const Kernel& kernel, const Split& split, const TileCo
   return best;
 }
 
-bool is_whole_faster(const Kernel& kernel, const Split& split, const TileConfig& sizes,
-                     const ir::Program& program, const Target& target, expr::ExprPool& pool) {
+bool is_whole_faster(const KernelInParts& of, const TileConfig& sizes) {
+  const Kernel& kernel = of.kernel;
   const Fusion& fusion = kernel.fusion;
   if (!std::all_of(fusion.axis_order.begin(), fusion.axis_order.end(),
                    [&](Expr a) { return fusion.asked.contains(a); }))
     return false;
-  PartCost cost(kernel, split, program, target, pool);
+  PartCost cost(of);
   const auto in_parts = cost.at(sizes);
   if (!in_parts) return false;
   const auto is_faster = [&](const TileConfig& s) {
@@ -213,18 +215,17 @@ bool is_whole_faster(const Kernel& kernel, const Split& split, const TileConfig&
          std::any_of(kernel.others.begin(), kernel.others.end(), is_faster);
 }
 
-bool is_last_tile_faster(const Kernel& kernel, const Split& split, const TileConfig& sizes,
-                         const ir::Program& program, const Target& target, expr::ExprPool& pool) {
+bool is_last_tile_faster(const KernelInParts& of, const TileConfig& sizes) {
+  const Fusion& fusion = of.kernel.fusion;
   Names scratch;
-  if (refuse_last_tile(kernel.fusion, Tiling(kernel.fusion, sizes, pool, scratch), sizes))
-    return false;
-  Split last = split;
+  if (refuse_last_tile(fusion, Tiling(fusion, sizes, of.pool, scratch), sizes)) return false;
+  Split last = of.split;
   last.combines_last = true;
-  Split other = split;
+  Split other = of.split;
   other.combines_last = false;
-  const auto by_last = time_in_parts(kernel, last, sizes, program, target, pool);
-  const auto by_other = time_in_parts(kernel, other, sizes, program, target, pool);
-  if (!by_last || !by_other || by_last->parts <= 1) return split.combines_last;
+  const auto by_last = time_in_parts({of.kernel, last, of.program, of.target, of.pool}, sizes);
+  const auto by_other = time_in_parts({of.kernel, other, of.program, of.target, of.pool}, sizes);
+  if (!by_last || !by_other || by_last->parts <= 1) return of.split.combines_last;
   return by_last->cycles < by_other->cycles;
 }
 

@@ -59,7 +59,8 @@ double cycles_of_own_sizes(const Kernel& kernel, const ir::Program& program, ir:
                            const Target& target, expr::ExprPool& pool) {
   std::vector<double> all;
   if (kernel.split.is_on()) {
-    if (const auto time = time_in_parts(kernel, kernel.split, kernel.sizes, program, target, pool))
+    if (const auto time =
+            time_in_parts({kernel, kernel.split, program, target, pool}, kernel.sizes))
       all.push_back(time->cycles + target.costs.launch_cycles);
   }
   std::vector<TileConfig> whole = kernel.others;
@@ -69,7 +70,7 @@ double cycles_of_own_sizes(const Kernel& kernel, const ir::Program& program, ir:
   for (const TileConfig& sizes : whole) {
     Names names;
     const BuiltKernel built =
-        build_kernel(kernel.fusion, sizes, {}, {}, kernel.stored, program, signs, pool, names);
+        build_whole_kernel({kernel.fusion, program, signs, pool}, sizes, kernel.stored, names);
     const NestCost cost = with_crowding(cost_of(built, built.wholes[0], program, target, pool),
                                         kernel.fusion, sizes, target);
     const Expr cycles = cycles_of(cost, target, pool);

@@ -52,7 +52,7 @@ std::vector<Ranked> all_ranked(const Kernel& kernel, const ir::Program& program,
   for (const TileConfig& s : sizes) {
     Names names;
     const BuiltKernel built =
-        build_kernel(kernel.fusion, s, {}, {}, kernel.stored, program, signs, pool, names);
+        build_whole_kernel({kernel.fusion, program, signs, pool}, s, kernel.stored, names);
     Ranked r{s, cost_of(built, built.wholes[0], program, target, pool), {}, 0, false};
     r.at_hints = r.cost.step / static_cast<double>(s.rows * s.warp_groups * s.step *
                                                    std::max<int64_t>(1, s.column));
@@ -70,9 +70,9 @@ std::vector<Alternative> in_parts(const Kernel& kernel, const Ranked& r, const i
   if (r.sizes.cluster > 1 || r.sizes.rows > target.matrix.rows) return out;
   Names scratch;
   const Tiling tiling(kernel.fusion, r.sizes, pool, scratch);
-  if (refuse_split(kernel.fusion, tiling, algebra::Signs(program), pool)) return out;
+  if (refuse_split({kernel.fusion, program, algebra::Signs(program), pool}, tiling)) return out;
   const Split fill{Split::kFill, false, false};
-  const auto filled = time_in_parts(kernel, fill, r.sizes, program, target, pool);
+  const auto filled = time_in_parts({kernel, fill, program, target, pool}, r.sizes);
   if (!filled || filled->parts <= 1) return out;
   int64_t kind = 0;
   for (const int64_t parts : {Split::kFill, filled->parts / 2, filled->parts * 2}) {
@@ -80,7 +80,7 @@ std::vector<Alternative> in_parts(const Kernel& kernel, const Ranked& r, const i
       ++kind;
       if (parts == 1 || (is_last && refuse_last_tile(kernel.fusion, tiling, r.sizes))) continue;
       const Split split{parts, false, is_last};
-      const auto time = time_in_parts(kernel, split, r.sizes, program, target, pool);
+      const auto time = time_in_parts({kernel, split, program, target, pool}, r.sizes);
       if (!time || time->parts <= 1) continue;
       out.push_back({r.sizes, split,
                      fmt::format("{} {} parts{}", name_of(r), time->parts, is_last ? " last" : ""),

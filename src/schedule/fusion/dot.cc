@@ -2,8 +2,8 @@
 #include "schedule/fusion/dot.h"
 
 #include <algorithm>
+#include <compare>
 #include <numeric>
-#include <tuple>
 
 #include "algebra/contraction.h"
 #include "algebra/inside_guard.h"
@@ -18,19 +18,6 @@ namespace nautilus::schedule {
 
 using expr::DType;
 using expr::Op;
-
-int Dot::operand_bytes() const { return expr::bytes(column_element.dtype()); }
-
-bool Dot::has_stored_rows() const {
-  return row_element && expr::is_operand(row_element.dtype()) &&
-         expr::is_int(row_element.dtype()) == expr::is_int(operand_dtype()) &&
-         expr::bytes(row_element.dtype()) == operand_bytes();
-}
-
-// The matrix unit takes operands of 8 bits of two dtypes, not so 16-bit ones.
-bool Dot::is_plain() const {
-  return has_stored_rows() && expr::are_operands_together(row_element.dtype(), operand_dtype());
-}
 
 namespace {
 
@@ -52,77 +39,86 @@ class DotFinder {
   }
 
   std::vector<int> run(Expr wanted) {
+    find_asked_extents();
+    std::vector<Expr> candidates;
+    for (Expr a : fusion_.axis_order) {
+      if (a == fusion_.stream || fusion_.is_inner(a)) continue;
+      if (!wanted || a == wanted) candidates.push_back(a);
+    }
+    for (Expr row : candidates) consider(row, {});
+    // Rows that share operands in blocks, `row / 4`: only where no axis itself is a row.
+    for (Expr row : candidates) {
+      const Expr block = row_block(fusion_, row, facts_, pool_);
+      if (!has_rows() && block) consider(row, block);
+    }
+    // A product with one row only, one for every place of a batch axis: a tile is a block of one.
+    const bool has_block = has_rows();
+    for (Expr row : candidates) {
+      if (!has_block) consider(row, pool_.integer(1));
+    }
+    fusion_.dots = std::move(best_);
+    return to_memory_;
+  }
+
+ private:
+  // How good a row axis is. Of several with as many products, those that an operand in memory would
+  // allow included, in this order: one that does not leave most rows of several products empty, one
+  // with neighbouring results in its tiles, the one before the columns, one that fills more of a
+  // tile, and the innermost.
+  struct RowRank {
+    size_t count = 0;
+    bool is_filling = false;
+    bool is_along = false;
+    size_t ordered = 0;
+    int64_t filled = 0;
+    auto operator<=>(const RowRank&) const = default;
+  };
+
+  bool has_rows() const { return best_rank_.count > 0; }
+
+  void find_asked_extents() {
     for (const auto& [axis, extent] : fusion_.extents) {
       const auto sizes = expr::free_vars(extent);
       const bool is_asked = std::all_of(sizes.begin(), sizes.end(),
                                         [&](Expr v) { return asked_.contains(v.name()); });
       if (is_asked) fusion_.asked.insert_or_assign(axis, ir::evaluate_size(extent, hints_));
     }
-    std::vector<Expr> candidates;
-    for (Expr a : fusion_.axis_order) {
-      if (a == fusion_.stream || fusion_.is_inner(a)) continue;
-      if (!wanted || a == wanted) candidates.push_back(a);
-    }
-    std::vector<Dot> best;
-    bool best_filling = false;
-    bool best_along = false;
-    size_t best_ordered = 0;
-    int64_t best_filled = 0;
-    size_t best_count = 0;  // with those that an operand in memory would allow
-    auto consider = [&](Expr row, Expr block) {
-      block_ = block;
-      const bool is_single = block && block.is_int(1);
-      std::vector<Dot> dots;
-      computed_.clear();
-      ordered_ = 0;
-      for (size_t k = 0; k < fusion_.members.size(); ++k) {
-        if (is_single) {
-          if (auto d = single_row_dot(k, row)) dots.push_back(std::move(*d));
-        } else {
-          for (Dot& d : products(k, row)) dots.push_back(std::move(d));
-        }
-      }
-      // Of several that do, in this order: one that does not leave most rows of several products
-      // empty, one with neighbouring results in its tiles, the one before the columns, one that
-      // fills more of a tile, and the innermost.
-      for (const Dot& d : dots) ordered_ += is_ordered(d, row) ? 1 : 0;
-      const size_t count = dots.size() + computed_.size();
-      const int64_t filled = filled_rows(row);
-      const bool is_filling = fills_rows(dots, row);
-      const bool is_along = is_along_results(dots, row);
-      const auto rank = std::tuple(count, is_filling, is_along, ordered_, filled);
-      if (count > 0 &&
-          rank >= std::tuple(best_count, best_filling, best_along, best_ordered, best_filled)) {
-        best_filled = filled;
-        best_filling = is_filling;
-        best_along = is_along;
-        best_count = count;
-        to_memory_ = computed_;
-        best_ordered = ordered_;
-        best = std::move(dots);
-        fusion_.row = row;
-        fusion_.block_rows = block;
-        fusion_.row_block = !block                       ? 0
-                            : block.op() == Op::IntConst ? block.integer()
-                                                         : fusion_.target->matrix.rows;
-      }
-    };
-    for (Expr row : candidates) consider(row, {});
-    // Rows that share operands in blocks, `row / 4`: only where no axis itself is a row.
-    for (Expr row : candidates) {
-      const Expr block = row_block(fusion_, row, facts_, pool_);
-      if (best_count == 0 && block) consider(row, block);
-    }
-    // A product with one row only, one for every place of a batch axis: a tile is a block of one.
-    const bool has_block = best_count > 0;
-    for (Expr row : candidates) {
-      if (!has_block) consider(row, pool_.integer(1));
-    }
-    fusion_.dots = std::move(best);
-    return to_memory_;
   }
 
- private:
+  // The products along a row axis.
+  std::vector<Dot> dots_along(Expr row) {
+    const bool is_single = block_ && block_.is_int(1);
+    std::vector<Dot> dots;
+    for (size_t k = 0; k < fusion_.members.size(); ++k) {
+      if (is_single) {
+        if (auto d = single_row_dot(k, row)) dots.push_back(std::move(*d));
+      } else {
+        for (Dot& d : products(k, row)) dots.push_back(std::move(d));
+      }
+    }
+    return dots;
+  }
+
+  // Takes the row axis if it is as good as the best so far. `block`: the rows of a block, or null.
+  void consider(Expr row, Expr block) {
+    block_ = block;
+    computed_.clear();
+    ordered_ = 0;
+    std::vector<Dot> dots = dots_along(row);
+    for (const Dot& d : dots) ordered_ += is_ordered(d, row) ? 1 : 0;
+    const RowRank rank{dots.size() + computed_.size(), fills_rows(dots, row),
+                       is_along_results(dots, row), ordered_, filled_rows(row)};
+    if (rank.count == 0 || rank < best_rank_) return;
+    best_rank_ = rank;
+    best_ = std::move(dots);
+    to_memory_ = computed_;
+    fusion_.row = row;
+    fusion_.block_rows = block;
+    fusion_.row_block = !block                       ? 0
+                        : block.op() == Op::IntConst ? block.integer()
+                                                     : fusion_.target->matrix.rows;
+  }
+
   // Whether a tile of rows is not mostly empty at the sizes that were asked for: otherwise the
   // columns are the short axis. Empty rows of a product alone take room in its ring, from the
   // operand that it waits for; a gathered one cannot be the operand of rows, which boxes bring.
@@ -386,7 +382,9 @@ class DotFinder {
   Expr block_;
   std::vector<int> computed_;   // second operands that members compute, for the current row
   std::vector<int> to_memory_;  // for the row chosen
-  size_t ordered_ = 0;          // contractions with rows before the columns
+  std::vector<Dot> best_;       // of the row chosen
+  RowRank best_rank_;
+  size_t ordered_ = 0;  // contractions with rows before the columns
 };
 
 }  // namespace

@@ -63,67 +63,89 @@ bool fits(const Fusion& fusion, const Shape& shape, const TileConfig& s) {
          shared_use(fusion, s).bytes() <= fusion.target->limits.shared_bytes(ctas);
 }
 
-std::vector<TileConfig> fitting_sizes(const Fusion& fusion) {
-  const Shape shape = candidate_shape(fusion);
-  const target::Tiles& tiles = fusion.target->tiles;
-  const int64_t least_rows = fusion.target->matrix.rows;
-  std::vector<TileConfig> out;
-  const int64_t column_block = fusion.column_block();
-  const auto consider = [&](const TileConfig& s) {
-    if (!is_step(fusion, s.step) || (s.column > 0 && column_block % s.column != 0) ||
-        s.column % fusion.column_grain() != 0)
-      return;
-    const bool is_larger =
-        shape.most_rows > 0 && s.warp_groups * s.rows >= shape.most_rows + least_rows;
-    if (fits(fusion, shape, s) && !(is_larger && s.warp_groups * s.rows > least_rows))
-      out.push_back(s);
-  };
-  std::vector<int64_t> columns = {0};
-  if (shape.has_cut) columns = tiles.columns;
-  for (const int64_t few : tiles.few_columns) {
-    if (shape.has_cut && shape.columns > 0 && shape.columns <= few) columns.push_back(few);
-  }
-  for (int64_t groups = 1; groups <= tiles.groups; ++groups) {
-    if (shape.is_block && groups > 1) break;
-    for (const int64_t column : columns) {
-      TileConfig s = least_sizes(fusion);
-      s.warp_groups = groups;
-      s.column = column;
-      if (!shape.has_streamed_tile) {
-        if (groups <= tiles.product_groups) consider(s);
-        if (has_few_columns(s, tiles) && groups <= tiles.product_groups) {
-          TileConfig longer = s;
-          longer.step = scaled_step(fusion, tiles.usual_steps.front());
-          if (longer.step > s.step) consider(longer);
-        }
-        // Where taps are steps, channels may be few: short steps leave fewer of them empty.
-        for (const int64_t usual : tiles.tap_steps) {
-          const int64_t step = scaled_step(fusion, usual);
-          const bool is_short = shape.depth > 0 && shape.depth <= step;
-          if ((!shape.has_taps && !is_short) || groups > tiles.product_groups) continue;
-          TileConfig taps = s;
-          taps.step = step;
-          consider(taps);
-        }
-        continue;
-      }
-      for (int64_t step = shape.is_deep ? tiles.deep_step : tiles.step; step <= tiles.most_step;
-           step += fusion.depth_grain()) {
-        s.step = step;
-        consider(s);
-        // Of a block of rows most rows of the tile may not exist: one group's latencies show.
-        if (!shape.is_block) continue;
-        s.resident = 2;
-        consider(s);
-        s.resident = 1;
+class SizeSearch {
+ public:
+  explicit SizeSearch(const Fusion& fusion)
+      : fusion_(fusion),
+        shape_(candidate_shape(fusion)),
+        tiles_(fusion.target->tiles),
+        column_block_(fusion.column_block()) {}
+
+  std::vector<TileConfig> run() {
+    const std::vector<int64_t> columns = columns_of_tiles();
+    for (int64_t groups = 1; groups <= tiles_.groups; ++groups) {
+      if (shape_.is_block && groups > 1) break;
+      for (const int64_t column : columns) {
+        TileConfig s = least_sizes(fusion_);
+        s.warp_groups = groups;
+        s.column = column;
+        shape_.has_streamed_tile ? steps_between_products(s) : steps_of_products(s);
       }
     }
+    if (shape_.has_product_alone && !shape_.is_block && shape_.has_cut) taking_turns();
+    return std::move(out_);
   }
+
+ private:
+  void consider(const TileConfig& s) {
+    if (!is_step(fusion_, s.step) || (s.column > 0 && column_block_ % s.column != 0) ||
+        s.column % fusion_.column_grain() != 0)
+      return;
+    const int64_t least_rows = fusion_.target->matrix.rows;
+    const bool is_larger =
+        shape_.most_rows > 0 && s.warp_groups * s.rows >= shape_.most_rows + least_rows;
+    if (fits(fusion_, shape_, s) && !(is_larger && s.warp_groups * s.rows > least_rows))
+      out_.push_back(s);
+  }
+
+  std::vector<int64_t> columns_of_tiles() const {
+    std::vector<int64_t> columns = {0};
+    if (shape_.has_cut) columns = tiles_.columns;
+    for (const int64_t few : tiles_.few_columns) {
+      if (shape_.has_cut && shape_.columns > 0 && shape_.columns <= few) columns.push_back(few);
+    }
+    return columns;
+  }
+
+  // Where a step has products alone.
+  void steps_of_products(const TileConfig& s) {
+    const int64_t groups = s.warp_groups;
+    if (groups <= tiles_.product_groups) consider(s);
+    if (has_few_columns(s, tiles_) && groups <= tiles_.product_groups) {
+      TileConfig longer = s;
+      longer.step = scaled_step(fusion_, tiles_.usual_steps.front());
+      if (longer.step > s.step) consider(longer);
+    }
+    // Where taps are steps, channels may be few: short steps leave fewer of them empty.
+    for (const int64_t usual : tiles_.tap_steps) {
+      const int64_t step = scaled_step(fusion_, usual);
+      const bool is_short = shape_.depth > 0 && shape_.depth <= step;
+      if ((!shape_.has_taps && !is_short) || groups > tiles_.product_groups) continue;
+      TileConfig taps = s;
+      taps.step = step;
+      consider(taps);
+    }
+  }
+
+  // Where a step has register work between products.
+  void steps_between_products(TileConfig s) {
+    for (int64_t step = shape_.is_deep ? tiles_.deep_step : tiles_.step; step <= tiles_.most_step;
+         step += fusion_.depth_grain()) {
+      s.step = step;
+      consider(s);
+      // Of a block of rows most rows of the tile may not exist: one group's latencies show.
+      if (!shape_.is_block) continue;
+      s.resident = 2;
+      consider(s);
+      s.resident = 1;
+    }
+  }
+
   // Groups that alternate tiles: one group's results are written while the other's products run.
-  if (shape.has_product_alone && !shape.is_block && shape.has_cut) {
-    for (const int64_t rows : tiles.whole_rows) {
-      for (const int64_t column : tiles.whole_columns) {
-        TileConfig s = least_sizes(fusion);
+  void taking_turns() {
+    for (const int64_t rows : tiles_.whole_rows) {
+      for (const int64_t column : tiles_.whole_columns) {
+        TileConfig s = least_sizes(fusion_);
         s.rows = rows;
         s.column = column;
         consider(s);
@@ -131,16 +153,23 @@ std::vector<TileConfig> fitting_sizes(const Fusion& fusion) {
     }
     // Two neighbouring tiles that load shared operands once, where it pays: rows of operands that
     // are not whole cache lines.
-    const size_t alone = fusion.target->limits.cluster_ctas > 1 ? out.size() : 0;
+    const size_t alone = fusion_.target->limits.cluster_ctas > 1 ? out_.size() : 0;
     for (size_t k = 0; k < alone; ++k) {
-      TileConfig s = out[k];
+      TileConfig s = out_[k];
       s.cluster = 2;
-      if (s.rows * s.warp_groups >= tiles.cluster_extent && s.column >= tiles.cluster_extent)
-        out.push_back(s);
+      if (s.rows * s.warp_groups >= tiles_.cluster_extent && s.column >= tiles_.cluster_extent)
+        out_.push_back(s);
     }
   }
-  return out;
-}
+
+  const Fusion& fusion_;
+  const Shape shape_;
+  const target::Tiles& tiles_;
+  const int64_t column_block_;
+  std::vector<TileConfig> out_;
+};
+
+std::vector<TileConfig> fitting_sizes(const Fusion& fusion) { return SizeSearch(fusion).run(); }
 
 }  // namespace
 

@@ -14,6 +14,19 @@ using expr::Op;
 
 bool Member::has(Expr axis) const { return contains(axes, axis); }
 
+int Dot::operand_bytes() const { return expr::bytes(column_element.dtype()); }
+
+bool Dot::has_stored_rows() const {
+  return row_element && expr::is_operand(row_element.dtype()) &&
+         expr::is_int(row_element.dtype()) == expr::is_int(operand_dtype()) &&
+         expr::bytes(row_element.dtype()) == operand_bytes();
+}
+
+// The matrix unit takes operands of 8 bits of two dtypes, not so 16-bit ones.
+bool Dot::is_plain() const {
+  return has_stored_rows() && expr::are_operands_together(row_element.dtype(), operand_dtype());
+}
+
 const Member* Fusion::find(Expr read) const {
   for (const Member& m : members) {
     if (m.read == read) return &m;

@@ -135,6 +135,14 @@ struct Fusion {
   Expr inlined(expr::ExprPool& pool, Expr e) const;
 };
 
+// A fusion, and what its kernel is chosen and written with.
+struct FusionScope {
+  const Fusion& fusion;
+  const ir::Program& program;  // of the fusion
+  const algebra::Signs& signs;
+  expr::ExprPool& pool;
+};
+
 struct FusionRequest {
   int seed = 0;
   std::set<int> outside;   // statements that must not join

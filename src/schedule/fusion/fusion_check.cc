@@ -5,15 +5,14 @@
 
 #include <algorithm>
 #include <optional>
-#include <span>
 
 #include "algebra/contraction.h"
-#include "algebra/matrix_factors.h"
 #include "expr/print.h"
 #include "expr/scalar_ops.h"
 #include "schedule/fusion/copy_sequences.h"
 #include "schedule/fusion/dot.h"
 #include "schedule/fusion/fitting_sizes.h"
+#include "schedule/fusion/no_dot.h"
 #include "schedule/fusion/numeric_check.h"
 #include "schedule/fusion/recurrence.h"
 #include "target/target.h"
@@ -42,7 +41,7 @@ class Checker {
                          : "the second operand of a product comes from memory");
     if (const int id = not_closing(); id >= 0)
       return outside({id}, "close", "its tile does not hold the axis that it reduces");
-    if (fusion_.dots.empty()) return {false, "no_dot", why_no_dot(), {}, false};
+    if (fusion_.dots.empty()) return {false, "no_dot", why_no_dot(fusion_, pool_), {}, false};
     // What the seed needs comes first: if a reference leaves the kernel for the seed, the other
     // reductions need not leave.
     for (const bool is_needed : {true, false}) {
@@ -170,34 +169,6 @@ class Checker {
     return -1;
   }
 
-  // Why the fusion has no contraction that matrix instructions compute.
-  std::string why_no_dot() const {
-    for (const Member& m : fusion_.members) {
-      if (m.statement != fusion_.seed || m.reducer != expr::Reducer::Sum) continue;
-      const auto [a, b] =
-          algebra::matrix_factors(m.value, m.axes, std::span(&fusion_.stream, 1), pool_);
-      if (a) return why_no_operands(a, b);
-    }
-    return std::string(kNoProduct);
-  }
-
-  // Of factors that make a product of matrices.
-  static std::string why_no_operands(Expr a, Expr b) {
-    if (!algebra::is_half_element(a) && !algebra::is_half_element(b))
-      return "it is a matrix product, but no operand has 16 bits: a cast of one, `bf16(...)`, "
-             "would let both be rounded";
-    for (Expr operand : {a, b}) {
-      const Expr e = algebra::element_of(operand);
-      if (e && std::any_of(e.args().begin(), e.args().end(),
-                           [](Expr i) { return !expr::tensors_read(i).empty(); }))
-        return fmt::format(
-            "it is a matrix product, but data say where `{}` lies: a tile brings neighbours",
-            e.name().str());
-    }
-    return "it is a matrix product, but its factors are no two operands of one tile: one must lie "
-           "in memory with 16 bits, and no third have its axis";
-  }
-
   // An element-wise member without the streamed axis that a statement outside needs and no sum of
   // this kernel gives: others can compute it, too. -1 if there is none.
   int known_before(int outside) {
@@ -264,8 +235,13 @@ class Checker {
   }
 
   FusionCheck member(size_t k) {
+    FusionCheck check = tile_of(k);
+    return check.is_ok ? following(fusion_.members[k]) : check;
+  }
+
+  // Whether a tile of the kernel can hold the member.
+  FusionCheck tile_of(size_t k) {
     const Member& m = fusion_.members[k];
-    const std::string name(m.target.str());
     const auto tile = fusion_.tile_axes(m);
     const bool is_dot = fusion_.dot_of(k) != nullptr;
     const size_t width = tile.size() + (m.is_reduction() && !is_dot ? 1 : 0);
@@ -298,6 +274,12 @@ class Checker {
     }
     if (!m.is_reduction() && reads_outer_tile(m))
       return outside({m.statement}, "epilogue", "it belongs behind the reduction that it reads");
+    return {};
+  }
+
+  // Whether the member can follow the values that change from step to step.
+  FusionCheck following(const Member& m) {
+    const std::string name(m.target.str());
     if (!m.inner.empty() && !m.is_closing && depends_on_rolled(m)) {
       // Operands of the seed stay where they are, and an earlier pass computes them from final
       // values.

@@ -8,15 +8,13 @@
 
 namespace nautilus::schedule {
 
-BuiltKernel build_kernel(const Fusion& fusion, const TileConfig& sizes,
+BuiltKernel build_kernel(const FusionScope& scope, const TileConfig& sizes,
                          const std::vector<TileConfig>& others, const Split& split,
-                         const std::set<int>& stored, const ir::Program& program,
-                         const algebra::Signs& signs, expr::ExprPool& pool, Names& names) {
+                         const std::set<int>& stored, Names& names) {
   BuiltKernel out;
   ir::Axes once;
   const auto add_whole = [&](const TileConfig& own) {
-    BuiltKernel whole =
-        NestBuilder(fusion, own, stored, program, signs, pool, names, nullptr).run(once);
+    BuiltKernel whole = NestBuilder(scope, own, stored, names, nullptr).run(once);
     whole.wholes[0].nest = out.nests.size();
     if (out.notes.empty()) out.notes = whole.notes;
     if (!out.refused) out.refused = whole.refused;
@@ -28,11 +26,11 @@ BuiltKernel build_kernel(const Fusion& fusion, const TileConfig& sizes,
     out.nests.push_back(std::move(whole.nests[0]));
   };
   if (split.is_on()) {
-    const SplitSizes s = name_split_sizes(fusion, split, pool, names);
-    NestBuilder parts(fusion, sizes, stored, program, signs, pool, names, &s);
+    const SplitSizes s = name_split_sizes(scope.fusion, split, scope.pool, names);
+    NestBuilder parts(scope, sizes, stored, names, &s);
     out = parts.run({});
-    const Expr tiles = count_tiles(fusion, parts.tiling(), pool);
-    out.sizes = declare_split_sizes(s, fusion, sizes, split, tiles, program, pool);
+    const Expr tiles = count_tiles(scope.fusion, parts.tiling(), scope.pool);
+    out.sizes = declare_split_sizes(scope, s, sizes, split, tiles);
     out.notes.push_back(fmt::format("{} parts of {} steps, for {} tiles", s.parts.name().str(),
                                     s.steps_per_part.name().str(), expr::to_string(tiles)));
     if (!split.or_whole) return out;
@@ -43,6 +41,11 @@ BuiltKernel build_kernel(const Fusion& fusion, const TileConfig& sizes,
   add_whole(sizes);
   for (const TileConfig& other : others) add_whole(other);
   return out;
+}
+
+BuiltKernel build_whole_kernel(const FusionScope& scope, const TileConfig& sizes,
+                               const std::set<int>& stored, Names& names) {
+  return build_kernel(scope, sizes, {}, {}, stored, names);
 }
 
 std::set<int> needs_of(const Fusion& fusion, const StatementList& list,

@@ -44,11 +44,14 @@ struct BuiltKernel {
 
 // `others`: sizes of further nests for the same results; where the first has parts, of nests
 // without. `stored`: members with values that go to memory. `names`: names in use; those of the
-// locals are added. `program` is the program of the fusion.
-BuiltKernel build_kernel(const Fusion& fusion, const TileConfig& sizes,
+// locals are added.
+BuiltKernel build_kernel(const FusionScope& scope, const TileConfig& sizes,
                          const std::vector<TileConfig>& others, const Split& split,
-                         const std::set<int>& stored, const ir::Program& program,
-                         const algebra::Signs& signs, expr::ExprPool& pool, Names& names);
+                         const std::set<int>& stored, Names& names);
+
+// The same with one nest, without parts.
+BuiltKernel build_whole_kernel(const FusionScope& scope, const TileConfig& sizes,
+                               const std::set<int>& stored, Names& names);
 
 // Statements outside the fusion that a kernel reads if it stores these members.
 std::set<int> needs_of(const Fusion& fusion, const StatementList& list,

@@ -61,50 +61,19 @@ class Evaluator {
         return Limit::Unknown;
       }
       case Op::Exp:
-      case Op::Exp2: {
-        const Limit x = of(e[0]);
-        return x == Limit::MinusInf  ? Limit::Zero
-               : x == Limit::PlusInf ? Limit::PlusInf
-                                     : Limit::Unknown;
-      }
-      case Op::Expm1: {
-        const Limit x = of(e[0]);
-        return x == Limit::MinusInf ? Limit::Finite : x == Limit::Finite ? Limit::Unknown : x;
-      }
-      case Op::Log1p: {
-        const Limit x = of(e[0]);
-        return x == Limit::Zero || x == Limit::PlusInf ? x : Limit::Unknown;
-      }
-      case Op::Sigmoid: {
-        const Limit x = of(e[0]);
-        return x == Limit::MinusInf  ? Limit::Zero
-               : x == Limit::Unknown ? Limit::Unknown
-                                     : Limit::Finite;
-      }
+      case Op::Exp2:
+      case Op::Expm1:
+      case Op::Log1p:
+      case Op::Sigmoid:
       case Op::Tanh:
-      case Op::Erf: {
-        const Limit x = of(e[0]);
-        return x == Limit::Zero      ? Limit::Zero
-               : x == Limit::Unknown ? Limit::Unknown
-                                     : Limit::Finite;
-      }
-      case Op::Abs: {
-        const Limit x = of(e[0]);
-        return is_infinite(x) ? Limit::PlusInf : x;
-      }
+      case Op::Erf:
+      case Op::Abs:
       case Op::Sin:
       case Op::Cos:
-        return is_bounded(of(e[0])) ? Limit::Finite : Limit::Unknown;
+        return function(e.op(), of(e[0]));
       case Op::Max:
-      case Op::Min: {
-        const Limit x = of(e[0]);
-        const Limit y = of(e[1]);
-        const Limit weak = e.op() == Op::Max ? Limit::MinusInf : Limit::PlusInf;
-        if (x == weak) return y;
-        if (y == weak) return x;
-        if (x == Limit::Zero && y == Limit::Zero) return Limit::Zero;
-        return is_bounded(x) && is_bounded(y) ? Limit::Finite : Limit::Unknown;
-      }
+      case Op::Min:
+        return extreme(of(e[0]), of(e[1]), e.op() == Op::Max ? Limit::MinusInf : Limit::PlusInf);
       case Op::Select: {
         const Limit x = of(e[1]);
         const Limit y = of(e[2]);
@@ -114,6 +83,44 @@ class Evaluator {
       default:
         return Limit::Unknown;
     }
+  }
+
+  static Limit function(Op op, Limit x) {
+    switch (op) {
+      case Op::Exp:
+      case Op::Exp2:
+        return x == Limit::MinusInf  ? Limit::Zero
+               : x == Limit::PlusInf ? Limit::PlusInf
+                                     : Limit::Unknown;
+      case Op::Expm1:
+        return x == Limit::MinusInf ? Limit::Finite : x == Limit::Finite ? Limit::Unknown : x;
+      case Op::Log1p:
+        return x == Limit::Zero || x == Limit::PlusInf ? x : Limit::Unknown;
+      case Op::Sigmoid:
+        return x == Limit::MinusInf  ? Limit::Zero
+               : x == Limit::Unknown ? Limit::Unknown
+                                     : Limit::Finite;
+      case Op::Tanh:
+      case Op::Erf:
+        return x == Limit::Zero      ? Limit::Zero
+               : x == Limit::Unknown ? Limit::Unknown
+                                     : Limit::Finite;
+      case Op::Abs:
+        return is_infinite(x) ? Limit::PlusInf : x;
+      case Op::Sin:
+      case Op::Cos:
+        return is_bounded(x) ? Limit::Finite : Limit::Unknown;
+      default:
+        return Limit::Unknown;
+    }
+  }
+
+  // `weak`: what the other one always wins against.
+  static Limit extreme(Limit x, Limit y, Limit weak) {
+    if (x == weak) return y;
+    if (y == weak) return x;
+    if (x == Limit::Zero && y == Limit::Zero) return Limit::Zero;
+    return is_bounded(x) && is_bounded(y) ? Limit::Finite : Limit::Unknown;
   }
 
   static Limit sum(Limit x, Limit y) {

@@ -334,10 +334,12 @@ class Prepass {
 
 }  // namespace
 
-LiveSteps live_steps(const Fusion& fusion, const Tiling& tiling,
+LiveSteps live_steps(const FusionScope& scope, const Tiling& tiling,
                      const std::vector<Expr>& conditions, const std::vector<Expr>& bounds,
-                     std::optional<StepsForm> form, const ir::Program& program,
-                     expr::ExprPool& pool, Names& names) {
+                     std::optional<StepsForm> form, Names& names) {
+  const Fusion& fusion = scope.fusion;
+  const ir::Program& program = scope.program;
+  expr::ExprPool& pool = scope.pool;
   const TileAxis& rows = tiling.at(fusion.row);
   const Expr tiles = tile_count(fusion, rows, pool);
   if (form != StepsForm::Range) {

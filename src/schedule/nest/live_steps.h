@@ -64,10 +64,9 @@ enum class StepsForm : uint8_t { Range, List };
 
 // `conditions` and `bounds`: all must hold for a point to count; `bounds` are those that arithmetic
 // can follow. `form`: without it a list if a condition is given point by point, else a range.
-LiveSteps live_steps(const Fusion& fusion, const Tiling& tiling,
+LiveSteps live_steps(const FusionScope& scope, const Tiling& tiling,
                      const std::vector<Expr>& conditions, const std::vector<Expr>& bounds,
-                     std::optional<StepsForm> form, const ir::Program& program,
-                     expr::ExprPool& pool, Names& names);
+                     std::optional<StepsForm> form, Names& names);
 
 // Number of tiles of a grid axis, or of steps.
 Expr tile_count(const Fusion& fusion, const TileAxis& t, expr::ExprPool& pool);

@@ -20,10 +20,9 @@ namespace nautilus::schedule {
 
 class NestBuilder {
  public:
-  NestBuilder(const Fusion& fusion, const TileConfig& sizes, const std::set<int>& stored,
-              const ir::Program& program, const algebra::Signs& signs, expr::ExprPool& pool,
+  NestBuilder(const FusionScope& scope, const TileConfig& sizes, const std::set<int>& stored,
               Names& names, const SplitSizes* split)
-      : f_(fusion, sizes, stored, program, signs, pool, names, split),
+      : f_(scope, sizes, stored, names, split),
         translation_(f_),
         guards_(f_),
         terms_(f_, translation_, guards_),

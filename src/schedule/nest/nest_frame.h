@@ -28,23 +28,24 @@ struct PlacedMember {
 };
 
 struct NestFrame {
-  NestFrame(const Fusion& of, const TileConfig& tile_sizes, const std::set<int>& stored_statements,
-            const ir::Program& whole_program, const algebra::Signs& known_signs,
-            expr::ExprPool& expr_pool, Names& taken, const SplitSizes* split_sizes)
-      : fusion(with_guarded_references(of, expr_pool)),
+  NestFrame(const FusionScope& of, const TileConfig& tile_sizes,
+            const std::set<int>& stored_statements, Names& taken, const SplitSizes* split_sizes)
+      : fusion(with_guarded_references(of.fusion, of.pool)),
         sizes(tile_sizes),
         stored(stored_statements),
-        program(whole_program),
-        signs(known_signs),
-        pool(expr_pool),
+        program(of.program),
+        signs(of.signs),
+        pool(of.pool),
         names(taken),
-        tiling(fusion, tile_sizes, expr_pool, taken),
+        tiling(fusion, tile_sizes, pool, taken),
         split(split_sizes),
-        tiles(tiling, tile_sizes, expr_pool, taken) {}
+        tiles(tiling, tile_sizes, pool, taken) {}
   // Its members and the phases hold references to it.
   NestFrame(const NestFrame&) = delete;
   NestFrame& operator=(const NestFrame&) = delete;
 
+  // With the fusion as it is here, guarded.
+  FusionScope scope() const { return {fusion, program, signs, pool}; }
   const std::vector<Member>& members() const { return fusion.members; }
   const Member& member(size_t k) const { return fusion.members[k]; }
   bool is_stored(size_t k) const { return stored.contains(member(k).statement); }

@@ -97,9 +97,8 @@ FoundSteps find_steps(NestFrame& frame) {
     if (line) refuse(*line, "one step has the whole axis");
     return found;
   }
-  found.range =
-      step_range(frame.fusion, frame.rolled, frame.tiling, frame.program, frame.signs,
-                 asked ? std::optional(asked->kind) : std::nullopt, frame.pool, frame.names);
+  found.range = step_range(frame.scope(), frame.rolled, frame.tiling,
+                           asked ? std::optional(asked->kind) : std::nullopt, frame.names);
   if (line && !found.range.refused.empty()) refuse(*line, found.range.refused);
   if (!found.range.kind) return found;
   const decision::By by = asked ? asked->by : decision::By::Auto;

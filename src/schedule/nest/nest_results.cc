@@ -39,7 +39,7 @@ ir::Block NestResults::combined(std::vector<scalar::Buffer>& buffers) {
       late.push_back({k, f_.member(k).value});
     }
   }
-  return combine_parts(f_.fusion, part_values_, late, *f_.split, f_.signs, f_.pool);
+  return combine_parts(f_.scope(), part_values_, late, *f_.split);
 }
 
 void NestResults::store_member(size_t k, ir::Block& out) {

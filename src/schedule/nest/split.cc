@@ -79,17 +79,16 @@ int64_t state_elements(const Fusion& fusion, const TileConfig& sizes) {
   return most;
 }
 
-Recurrence known_recurrence(const Fusion& fusion, const Member& m, const algebra::Signs& signs,
-                            expr::ExprPool& pool) {
-  const auto r = recurrence_of(fusion, m, signs, pool);
+Recurrence known_recurrence(const FusionScope& scope, const Member& m) {
+  const auto r = recurrence_of(scope.fusion, m, scope.signs, scope.pool);
   NAUT_CHECK(r, "`{}` was accepted and cannot be rolled: {}", m.target.str(),
              r.rejection().message);
   return *r;
 }
 
-Expr factor_of(const Fusion& fusion, const Member& m, const std::vector<algebra::Moved>& moved,
-               const algebra::Signs& signs, expr::ExprPool& pool) {
-  return algebra::repair_factor(pool, known_recurrence(fusion, m, signs, pool).part, moved, signs);
+Expr factor_of(const FusionScope& scope, const Member& m,
+               const std::vector<algebra::Moved>& moved) {
+  return algebra::repair_factor(scope.pool, known_recurrence(scope, m).part, moved, scope.signs);
 }
 
 Expr identity_of(const Member& m, expr::ExprPool& pool) {
@@ -151,9 +150,10 @@ SplitSizes name_split_sizes(const Fusion& fusion, const Split& split, expr::Expr
   return s;
 }
 
-ir::Block declare_split_sizes(const SplitSizes& s, const Fusion& fusion, const TileConfig& sizes,
-                              const Split& split, Expr tiles, const ir::Program& program,
-                              expr::ExprPool& pool) {
+ir::Block declare_split_sizes(const FusionScope& scope, const SplitSizes& s,
+                              const TileConfig& sizes, const Split& split, Expr tiles) {
+  const Fusion& fusion = scope.fusion;
+  expr::ExprPool& pool = scope.pool;
   SizeMaker make(pool);
   ir::Block out;
   auto declare = [&](Expr name, Expr value) {
@@ -168,7 +168,7 @@ ir::Block declare_split_sizes(const SplitSizes& s, const Fusion& fusion, const T
     // As few rounds of CTAs as there must be, if they fill most of the machine; else several
     // rounds of shorter ones, if those are long enough to be worth another round.
     const target::Parts& choice = fusion.target->parts;
-    const Expr sms = pool.index(ir::machine_name(program, pool));
+    const Expr sms = pool.index(ir::machine_name(scope.program, pool));
     const Expr places = sizes.resident > 1 ? make.mul(make.number(sizes.resident), sms) : sms;
     declare(s.tiles, make.most(tiles, one));
     const Expr fit = make.most(make.div(places, s.tiles), one);
@@ -220,8 +220,9 @@ int64_t least_steps(const Fusion& fusion, const TileConfig& sizes) {
                              fusion.target->parts.least_steps);
 }
 
-std::optional<Rejection> refuse_split(const Fusion& fusion, const Tiling& tiling,
-                                      const algebra::Signs& signs, expr::ExprPool& pool) {
+std::optional<Rejection> refuse_split(const FusionScope& scope, const Tiling& tiling) {
+  const Fusion& fusion = scope.fusion;
+  expr::ExprPool& pool = scope.pool;
   const std::string axis(fusion.stream.name().str());
   if (!tiling.has_loop())
     return Rejection{"split", fmt::format("`{}` is one step, there is nothing to split", axis)};
@@ -244,10 +245,10 @@ std::optional<Rejection> refuse_split(const Fusion& fusion, const Tiling& tiling
     if (expr::compute_dtype(m.dtype) != m.dtype)
       return Rejection{"split", fmt::format("parts of `{}` would be rounded to {}", m.target.str(),
                                             expr::name(m.dtype))};
-    if (known_recurrence(fusion, m, signs, pool).shift)
+    if (known_recurrence(scope, m).shift)
       return Rejection{"split",
                        fmt::format("`{}` is taken against a reference that moves", m.target.str())};
-    const Expr factor = factor_of(fusion, m, moved, signs, pool);
+    const Expr factor = factor_of(scope, m, moved);
     if ((factor && reads_other_members(fusion, factor)) ||
         reads_other_members(fusion, fusion.inlined(pool, m.init)))
       return Rejection{"split", fmt::format("`{}` needs more than the parts hold", m.target.str())};
@@ -287,9 +288,10 @@ size_t place_of_part(const Fusion& fusion, const Member& m, const SplitSizes& s)
   return row == m.axes.end() ? 0 : static_cast<size_t>(row - m.axes.begin()) + 1;
 }
 
-ir::Block combine_parts(const Fusion& fusion, const std::vector<PartValue>& values,
-                        const std::vector<LateValue>& stored, const SplitSizes& s,
-                        const algebra::Signs& signs, expr::ExprPool& pool) {
+ir::Block combine_parts(const FusionScope& scope, const std::vector<PartValue>& values,
+                        const std::vector<LateValue>& stored, const SplitSizes& s) {
+  const Fusion& fusion = scope.fusion;
+  expr::ExprPool& pool = scope.pool;
   ir::Block out;
   auto nest = [&](const Member& m, ir::Block body) {
     scalar::For loop{{}, scalar::LoopKind::Map, std::move(body)};
@@ -312,10 +314,10 @@ ir::Block combine_parts(const Fusion& fusion, const std::vector<PartValue>& valu
     at.insert(at.begin() + static_cast<std::ptrdiff_t>(place_of_part(fusion, m, s)), s.part);
     const Expr part = pool.read(v.parts, m.dtype, at);
     Expr term = part;
-    if (const Expr factor = factor_of(fusion, m, moved, signs, pool))
+    if (const Expr factor = factor_of(scope, m, moved))
       term = pool.binary(Op::Mul, part, expr::substitute(pool, factor, to_part));
     // A term that attained the extreme of its own part counts if that is the extreme of all parts.
-    for (Expr w : known_recurrence(fusion, m, signs, pool).attained)
+    for (Expr w : known_recurrence(scope, m).attained)
       term =
           pool.select(pool.binary(Op::Eq, kept.at(w), to_whole.at(w)), term, identity_of(m, pool));
     kept.emplace(m.read, term);
@@ -338,16 +340,16 @@ ir::Block combine_parts(const Fusion& fusion, const std::vector<PartValue>& valu
   return out;
 }
 
-Split choose_split(const Fusion& fusion, const TileConfig& sizes, const ir::Program& program,
-                   const algebra::Signs& signs, expr::ExprPool& pool, std::string* why) {
+Split choose_split(const FusionScope& scope, const TileConfig& sizes, std::string* why) {
+  const Fusion& fusion = scope.fusion;
   ir::Environment hints;
-  for (const ir::Op& op : program.body) {
+  for (const ir::Op& op : scope.program.body) {
     const auto* d = op.get<ir::Dim>();
     if (d && d->hint) hints.sizes.emplace(d->name.str(), *d->hint);
   }
   Names scratch;
-  const Tiling tiling(fusion, sizes, pool, scratch);
-  const Expr count = count_tiles(fusion, tiling, pool);
+  const Tiling tiling(fusion, sizes, scope.pool, scratch);
+  const Expr count = count_tiles(fusion, tiling, scope.pool);
   const Expr length = fusion.extents.at(fusion.stream);
   const std::string axis(fusion.stream.name().str());
   const auto at_hints = [&](Expr e) -> std::optional<int64_t> {
@@ -368,7 +370,7 @@ Split choose_split(const Fusion& fusion, const TileConfig& sizes, const ir::Prog
   const bool is_idle = tiles && extent && 2 * *tiles <= sms && steps >= parts.long_axis &&
                        steps >= 2 * least_steps(fusion, sizes);
   if (!is_blocked && !is_idle) return {};
-  if (const auto refused = refuse_split(fusion, tiling, signs, pool)) {
+  if (const auto refused = refuse_split(scope, tiling)) {
     *why = fmt::format("{} stays whole: {}", axis, refused->message);
     return {};
   }

@@ -55,16 +55,14 @@ SplitSizes name_split_sizes(const Fusion& fusion, const Split& split, expr::Expr
                             Names& names);
 
 // The declarations, given the tiles of the kernel without parts.
-ir::Block declare_split_sizes(const SplitSizes& s, const Fusion& fusion, const TileConfig& sizes,
-                              const Split& split, Expr tiles, const ir::Program& program,
-                              expr::ExprPool& pool);
+ir::Block declare_split_sizes(const FusionScope& scope, const SplitSizes& s,
+                              const TileConfig& sizes, const Split& split, Expr tiles);
 
 // The number of tiles of a kernel without parts.
 Expr count_tiles(const Fusion& fusion, const Tiling& tiling, expr::ExprPool& pool);
 
 // Why the fusion cannot be split; nothing if it can.
-std::optional<Rejection> refuse_split(const Fusion& fusion, const Tiling& tiling,
-                                      const algebra::Signs& signs, expr::ExprPool& pool);
+std::optional<Rejection> refuse_split(const FusionScope& scope, const Tiling& tiling);
 
 // Why the last tile cannot combine the parts; nothing if it can.
 std::optional<Rejection> refuse_last_tile(const Fusion& fusion, const Tiling& tiling,
@@ -92,12 +90,10 @@ struct LateValue {
 
 // The reductions over parts for `values` (in order of dependence), and the stored members that
 // follow from them.
-ir::Block combine_parts(const Fusion& fusion, const std::vector<PartValue>& values,
-                        const std::vector<LateValue>& stored, const SplitSizes& s,
-                        const algebra::Signs& signs, expr::ExprPool& pool);
+ir::Block combine_parts(const FusionScope& scope, const std::vector<PartValue>& values,
+                        const std::vector<LateValue>& stored, const SplitSizes& s);
 
 // The split that a kernel gets by rule. `why`: for people; empty where the reason is obvious.
-Split choose_split(const Fusion& fusion, const TileConfig& sizes, const ir::Program& program,
-                   const algebra::Signs& signs, expr::ExprPool& pool, std::string* why);
+Split choose_split(const FusionScope& scope, const TileConfig& sizes, std::string* why);
 
 }  // namespace nautilus::schedule

@@ -26,7 +26,7 @@ void StreamGuards::choose() {
   }
   for (size_t k : f_.rolled) {
     if (is_identity_past_end(k)) continue;
-    const auto g = range_guard(f_.fusion, f_.member(k), guards_, candidates, f_.signs, f_.pool);
+    const auto g = range_guard(f_.scope(), f_.member(k), guards_, candidates);
     if (g) guards_.push_back(*g);
   }
   // A guarded tile serves all its readers; the remaining reductions guard their own terms.
@@ -63,7 +63,7 @@ bool StreamGuards::is_identity_past_end(size_t k) {
   // A value that another kernel reduced over an empty axis may be infinite.
   if (may_be_empty(f_.fusion.stream) && reads_results(f_.member(k).value, f_.fusion.stream))
     return false;
-  return is_identity_beyond(f_.fusion, f_.member(k), guards_, f_.signs, f_.pool);
+  return is_identity_beyond(f_.scope(), f_.member(k), guards_);
 }
 
 bool StreamGuards::is_zero_filled(size_t k, Expr axis) {
@@ -72,8 +72,7 @@ bool StreamGuards::is_zero_filled(size_t k, Expr axis) {
   const bool is_open = may_be_empty(axis);
   const auto is_finite = [&](Expr f) {
     if (is_open && reads_results(f)) return false;
-    const Limit x = limit_beyond(f_.fusion, f, axis == f_.fusion.stream ? guards_ : kNoGuards,
-                                 f_.signs, f_.pool);
+    const Limit x = limit_beyond(f_.scope(), f, axis == f_.fusion.stream ? guards_ : kNoGuards);
     return x == Limit::Finite || x == Limit::Zero;
   };
   const auto dots = f_.fusion.dots_of(k);

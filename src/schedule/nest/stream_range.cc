@@ -51,12 +51,11 @@ constexpr int64_t kFar = int64_t{1} << 30;
 
 class MaskBounds {
  public:
-  MaskBounds(const Fusion& fusion, const Tiling& tiling, const ir::Program& program,
-             expr::ExprPool& pool)
-      : fusion_(fusion),
+  MaskBounds(const FusionScope& scope, const Tiling& tiling)
+      : fusion_(scope.fusion),
         tiling_(tiling),
-        pool_(pool),
-        reads_(fusion, tiling, program, pool, [](Expr, Expr, bool) { return Expr(); }) {}
+        pool_(scope.pool),
+        reads_(fusion_, tiling, scope.program, pool_, [](Expr, Expr, bool) { return Expr(); }) {}
 
   // Takes what a conjunct says about the streamed axis; false if it says nothing usable.
   bool add(Expr c) {
@@ -151,30 +150,27 @@ class MaskBounds {
 
 }  // namespace
 
-Limit limit_beyond(const Fusion& fusion, Expr e, const std::vector<RangeGuard>& guards,
-                   const algebra::Signs& signs, expr::ExprPool& pool) {
+Limit limit_beyond(const FusionScope& scope, Expr e, const std::vector<RangeGuard>& guards) {
   std::unordered_map<Expr, Limit> values;
   for (const RangeGuard& g : guards)
-    values.emplace(fusion.members[g.member].read, limit_of(g.value));
-  return limit_of(inlined_up_to(fusion, values, e, pool), values, signs);
+    values.emplace(scope.fusion.members[g.member].read, limit_of(g.value));
+  return limit_of(inlined_up_to(scope.fusion, values, e, scope.pool), values, scope.signs);
 }
 
-bool is_identity_beyond(const Fusion& fusion, const Member& rolled,
-                        const std::vector<RangeGuard>& guards, const algebra::Signs& signs,
-                        expr::ExprPool& pool) {
+bool is_identity_beyond(const FusionScope& scope, const Member& rolled,
+                        const std::vector<RangeGuard>& guards) {
   return has_identity_limit(rolled) &&
-         limit_beyond(fusion, rolled.value, guards, signs, pool) == identity_limit(rolled);
+         limit_beyond(scope, rolled.value, guards) == identity_limit(rolled);
 }
 
-std::optional<RangeGuard> range_guard(const Fusion& fusion, const Member& rolled,
+std::optional<RangeGuard> range_guard(const FusionScope& scope, const Member& rolled,
                                       const std::vector<RangeGuard>& present,
-                                      const std::vector<size_t>& candidates,
-                                      const algebra::Signs& signs, expr::ExprPool& pool) {
+                                      const std::vector<size_t>& candidates) {
   if (!has_identity_limit(rolled)) return std::nullopt;
   auto works = [&](const RangeGuard& g) {
     std::vector<RangeGuard> all = present;
     all.push_back(g);
-    return is_identity_beyond(fusion, rolled, all, signs, pool);
+    return is_identity_beyond(scope, rolled, all);
   };
   auto is_taken = [&](size_t k) {
     return std::any_of(present.begin(), present.end(),
@@ -185,7 +181,7 @@ std::optional<RangeGuard> range_guard(const Fusion& fusion, const Member& rolled
   // tiles, and one more tile for results of inner reductions.
   for (const int kind : {0, 1, 2}) {
     for (size_t k : candidates) {
-      const Member& m = fusion.members[k];
+      const Member& m = scope.fusion.members[k];
       if (!is_float(m.dtype) || (kind == 2) != m.is_reduction() || is_taken(k)) continue;
       for (const double value : {-inf, 0.0, inf}) {
         const bool is_select = m.value.op() == Op::Select && m.value[2].op() == Op::FloatConst &&
@@ -218,9 +214,10 @@ struct HidingMasks {
   expr::Substitution instead;
 };
 
-static HidingMasks hiding_masks(const Fusion& fusion, const std::vector<size_t>& rolled,
-                                const Tiling& tiling, const ir::Program& program,
-                                const algebra::Signs& signs, expr::ExprPool& pool) {
+static HidingMasks hiding_masks(const FusionScope& scope, const std::vector<size_t>& rolled,
+                                const Tiling& tiling) {
+  const Fusion& fusion = scope.fusion;
+  expr::ExprPool& pool = scope.pool;
   std::vector<Expr> terms;
   bool is_maskable = true;
   for (size_t k : rolled) {
@@ -235,14 +232,14 @@ static HidingMasks hiding_masks(const Fusion& fusion, const std::vector<size_t>&
         masks.push_back(e[0]);
     });
   }
-  MaskBounds bounds(fusion, tiling, program, pool);
+  MaskBounds bounds(scope, tiling);
   HidingMasks out;
   for (Expr mask : masks) {
     bool hides_all = is_maskable;
     for (size_t k = 0; hides_all && k < rolled.size(); ++k) {
       const Expr hidden = expr::rebuild(
           pool, terms[k], [&](Expr e) { return e.op() == Op::Select && e[0] == mask ? e[2] : e; });
-      hides_all = limit_of(hidden, {}, signs) == identity_limit(fusion.members[rolled[k]]);
+      hides_all = limit_of(hidden, {}, scope.signs) == identity_limit(fusion.members[rolled[k]]);
     }
     if (!hides_all) continue;
     // Of a condition that shares parts with itself there could be more than anyone waits for.
@@ -266,17 +263,15 @@ static HidingMasks hiding_masks(const Fusion& fusion, const std::vector<size_t>&
 
 // The chosen kind, with the steps that data leave in `range.live`; or why the kind that was asked
 // for is refused.
-static void take_way(const Fusion& fusion, const Tiling& tiling, const HidingMasks& hiding,
-                     const ir::Program& program, std::optional<LiveKind> asked, StepRange& range,
-                     expr::ExprPool& pool, Names& names) {
+static void take_way(const FusionScope& scope, const Tiling& tiling, const HidingMasks& hiding,
+                     std::optional<LiveKind> asked, StepRange& range, Names& names) {
   const auto by_data = [&](std::optional<StepsForm> form, Names& taken) {
     const bool is_empty =
         hiding.others.empty() && (form != StepsForm::List || hiding.positions.empty());
     return is_empty ? LiveSteps{}
-                    : live_steps(fusion, tiling, hiding.others, hiding.positions, form, program,
-                                 pool, taken);
+                    : live_steps(scope, tiling, hiding.others, hiding.positions, form, taken);
   };
-  const std::string axis(fusion.stream.name().str());
+  const std::string axis(scope.fusion.stream.name().str());
   if (!asked) {
     range.live = by_data({}, names);
     if (range.live.first) {
@@ -314,24 +309,41 @@ static void take_way(const Fusion& fusion, const Tiling& tiling, const HidingMas
   if (range.refused.empty()) range.kind = asked;
 }
 
-StepRange step_range(const Fusion& fusion, const std::vector<size_t>& rolled, const Tiling& tiling,
-                     const ir::Program& program, const algebra::Signs& signs,
-                     std::optional<LiveKind> asked, expr::ExprPool& pool, Names& names) {
-  const TileAxis& stream = tiling.at(fusion.stream);
-  // Masks bound the steps at one place of the outer axes; here are all of them.
-  if (!fusion.outer.empty()) {
-    StepRange all;
-    all.first = pool.integer(0);
-    // The loop always has a first step; that of an empty sum reads zeros.
-    all.count = count_steps(fusion, stream.size, pool);
-    if (all.count.op() != Op::IntConst)
-      all.count = pool.binary(Op::Max, all.count, pool.integer(1));
-    if (asked) all.refused = "the loop runs over the places of several axes, all of them";
-    return all;
-  }
-  const HidingMasks hiding = hiding_masks(fusion, rolled, tiling, program, signs, pool);
+// Masks bound the steps at one place of the outer axes; here are all of them.
+static StepRange steps_of_all_places(const FusionScope& scope, const TileAxis& stream,
+                                     std::optional<LiveKind> asked) {
+  expr::ExprPool& pool = scope.pool;
+  StepRange all;
+  all.first = pool.integer(0);
+  // The loop always has a first step; that of an empty sum reads zeros.
+  all.count = count_steps(scope.fusion, stream.size, pool);
+  if (all.count.op() != Op::IntConst) all.count = pool.binary(Op::Max, all.count, pool.integer(1));
+  if (asked) all.refused = "the loop runs over the places of several axes, all of them";
+  return all;
+}
+
+// The first step and the number after the last one between bounds by arithmetic.
+static void bound_steps(const TileAxis& stream, const std::vector<Expr>& begins,
+                        const std::vector<Expr>& ends, StepRange& range, expr::ExprPool& pool) {
+  Expr begin = pool.integer(0);
+  Expr end = stream.extent;
+  for (Expr b : begins) begin = pool.binary(Op::Max, begin, b);
+  for (Expr e : ends) end = pool.binary(Op::Min, end, e);
+  const Expr step = pool.integer(stream.size);
+  range.first = begin.is_int(0) ? begin : pool.binary(Op::FloorDiv, begin, step);
+  const Expr rounded = pool.binary(Op::Add, end, pool.integer(stream.size - 1));
+  range.count = pool.binary(
+      Op::FloorDiv, end == stream.extent ? expr::canonical_index(pool, rounded) : rounded, step);
+}
+
+StepRange step_range(const FusionScope& scope, const std::vector<size_t>& rolled,
+                     const Tiling& tiling, std::optional<LiveKind> asked, Names& names) {
+  expr::ExprPool& pool = scope.pool;
+  const TileAxis& stream = tiling.at(scope.fusion.stream);
+  if (!scope.fusion.outer.empty()) return steps_of_all_places(scope, stream, asked);
+  const HidingMasks hiding = hiding_masks(scope, rolled, tiling);
   StepRange range;
-  take_way(fusion, tiling, hiding, program, asked, range, pool, names);
+  take_way(scope, tiling, hiding, asked, range, names);
   const bool runs_all = range.kind == LiveKind::All;
   if (!runs_all) {
     range.masks = hiding.masks;
@@ -346,24 +358,8 @@ StepRange step_range(const Fusion& fusion, const std::vector<size_t>& rolled, co
     range.count = pool.binary(Op::Max, pool.integer(1), range.live.end);
     return range;
   }
-  const Expr step = pool.integer(stream.size);
-  auto steps = [&](Expr end) {
-    return pool.binary(
-        Op::FloorDiv,
-        expr::canonical_index(pool, pool.binary(Op::Add, end, pool.integer(stream.size - 1))),
-        step);
-  };
-  Expr begin = pool.integer(0);
-  Expr end = stream.extent;
-  if (!runs_all) {
-    for (Expr b : hiding.begins) begin = pool.binary(Op::Max, begin, b);
-    for (Expr e : hiding.ends) end = pool.binary(Op::Min, end, e);
-  }
-  range.first = begin.is_int(0) ? begin : pool.binary(Op::FloorDiv, begin, step);
-  range.count = end == stream.extent
-                    ? steps(end)
-                    : pool.binary(Op::FloorDiv,
-                                  pool.binary(Op::Add, end, pool.integer(stream.size - 1)), step);
+  const std::vector<Expr> none;
+  bound_steps(stream, runs_all ? none : hiding.begins, runs_all ? none : hiding.ends, range, pool);
   if (range.live.first) {
     range.first = range.first.is_int(0) ? range.live.first
                                         : pool.binary(Op::Max, range.first, range.live.first);
@@ -371,7 +367,7 @@ StepRange step_range(const Fusion& fusion, const std::vector<size_t>& rolled, co
   }
   // A step that is masked altogether changes nothing, and the loop always has a first step, even if
   // a reduction has an initial element and no step is peeled.
-  if (range.kind || has_first_element(fusion, rolled)) {
+  if (range.kind || has_first_element(scope.fusion, rolled)) {
     const Expr least = range.first.is_int(0) ? pool.integer(1)
                                              : pool.binary(Op::Add, range.first, pool.integer(1));
     range.count = pool.binary(Op::Max, least, range.count);

@@ -30,9 +30,8 @@ struct StepRange {
 
 // `asked`: how to leave steps out. Without it: by a list where a mask is given point by point, else
 // by a range from the masks on data and positions.
-StepRange step_range(const Fusion& fusion, const std::vector<size_t>& rolled, const Tiling& tiling,
-                     const ir::Program& program, const algebra::Signs& signs,
-                     std::optional<decision::LiveKind> asked, expr::ExprPool& pool, Names& names);
+StepRange step_range(const FusionScope& scope, const std::vector<size_t>& rolled,
+                     const Tiling& tiling, std::optional<decision::LiveKind> asked, Names& names);
 
 // A tile that becomes `value` beyond the streamed extent, so that `rolled` gets only identities.
 struct RangeGuard {
@@ -40,16 +39,13 @@ struct RangeGuard {
   double value;
 };
 // The value of a member's expression beyond the extent, with these guards.
-Limit limit_beyond(const Fusion& fusion, Expr e, const std::vector<RangeGuard>& guards,
-                   const algebra::Signs& signs, expr::ExprPool& pool);
+Limit limit_beyond(const FusionScope& scope, Expr e, const std::vector<RangeGuard>& guards);
 // Whether a rolled reduction then gets its identity.
-bool is_identity_beyond(const Fusion& fusion, const Member& rolled,
-                        const std::vector<RangeGuard>& guards, const algebra::Signs& signs,
-                        expr::ExprPool& pool);
+bool is_identity_beyond(const FusionScope& scope, const Member& rolled,
+                        const std::vector<RangeGuard>& guards);
 // A guard that achieves this together with the present ones; empty if there is none.
-std::optional<RangeGuard> range_guard(const Fusion& fusion, const Member& rolled,
+std::optional<RangeGuard> range_guard(const FusionScope& scope, const Member& rolled,
                                       const std::vector<RangeGuard>& present,
-                                      const std::vector<size_t>& candidates,
-                                      const algebra::Signs& signs, expr::ExprPool& pool);
+                                      const std::vector<size_t>& candidates);
 
 }  // namespace nautilus::schedule

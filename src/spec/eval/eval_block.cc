@@ -153,83 +153,131 @@ void BlockMachine::add_noise(size_t k, int64_t count) {
   }
 }
 
+namespace {
+
+// An instruction over the lanes of a run.
+struct LaneLoop {
+  const Instruction& in;
+  int64_t count;
+  BlockMachine::Lanes a;
+  BlockMachine::Lanes b;
+  Value* out;
+  double* bound;  // null: none is kept
+
+  // Calls body(lane, x[, y]) with the operands' values; the lambdas inline into tight loops.
+  template <class Body>
+  void one(Body&& body) const {
+    for (int64_t i = 0; i < count; ++i) body(i, a.values[i * a.stride]);
+  }
+  template <class Body>
+  void two(Body&& body) const {
+    for (int64_t i = 0; i < count; ++i) body(i, a.values[i * a.stride], b.values[i * b.stride]);
+  }
+  template <class Compute>
+  void set_bound(Compute&& compute) const {
+    if (!bound) return;
+    for (int64_t i = 0; i < count; ++i) bound[i] = compute(i);
+  }
+};
+
+void select_lanes(const LaneLoop loop, const BlockMachine::Lanes c) {
+  loop.two([&](int64_t i, Value condition, Value x) {
+    loop.out[i] = condition.i ? x : c.values[i * c.stride];
+  });
+  loop.set_bound(
+      [&](int64_t i) { return expr::select_bound(loop.in.dtype, loop.a[i], loop.b[i], c[i]); });
+}
+
+void cast_lanes(const LaneLoop loop) {
+  const Instruction& in = loop.in;
+  loop.one([&](int64_t i, Value x) { loop.out[i] = expr::cast_value(in.dtype, in.operand, x); });
+  loop.set_bound([&](int64_t i) {
+    const double own = in.is_position ? expr::coarse_position_error(loop.out[i].f) : 0;
+    return expr::cast_bound(in.dtype, in.operand, loop.a[i], loop.out[i]) + own;
+  });
+}
+
+void comparison_lanes(const LaneLoop loop) {
+  const Instruction& in = loop.in;
+  expr::with_comparison(in.op, [&](auto f) {
+    if (is_float(in.operand)) {
+      loop.two([&](int64_t i, Value x, Value y) { loop.out[i].i = f(x.f, y.f); });
+    } else {
+      loop.two([&](int64_t i, Value x, Value y) { loop.out[i].i = f(x.i, y.i); });
+    }
+  });
+  loop.set_bound([&](int64_t i) {
+    // A value compared with itself: whatever its error, it is a number or not (isnan).
+    if (in.args[0] == in.args[1]) return loop.a[i].e == expr::kInf ? 1.0 : 0.0;
+    return expr::comparison_bound(is_float(in.operand), loop.a[i], loop.b[i]);
+  });
+}
+
+void float_binary_lanes(const LaneLoop loop) {
+  const Instruction& in = loop.in;
+  const auto& a = loop.a;
+  const auto& b = loop.b;
+  expr::with_float_binary(in.op, [&](auto f) {
+    loop.two([&](int64_t i, Value x, Value y) { loop.out[i].f = f(x.f, y.f); });
+  });
+  if (in.op != Op::Mul) {
+    loop.set_bound(
+        [&](int64_t i) { return expr::binary_bound(in.op, in.dtype, a[i], b[i], loop.out[i].f); });
+    return;
+  }
+  // The inner loop of every contraction.
+  const expr::Rounding rounding(in.dtype);
+  if (!a.bounds && !b.bounds) {
+    loop.set_bound([&](int64_t i) {
+      return expr::product_bound(rounding, {a.values[i * a.stride], 0}, {b.values[i * b.stride], 0},
+                                 loop.out[i].f);
+    });
+  } else {
+    loop.set_bound(
+        [&](int64_t i) { return expr::product_bound(rounding, a[i], b[i], loop.out[i].f); });
+  }
+}
+
+}  // namespace
+
 void BlockMachine::elementwise(size_t k, int64_t count) {
   const Instruction& in = program_.code()[k];
-  Value* out = values_[k].data();
-  double* bound = in.is_exact ? nullptr : bounds_[k].data();
   const Lanes a = lanes(static_cast<size_t>(in.args[0]));
-  const Lanes b = in.args[1] >= 0 ? lanes(static_cast<size_t>(in.args[1])) : a;
-  // Calls body(lane, x[, y]) with the operands' values; the lambdas inline into tight loops.
-  auto loop1 = [&](auto&& body) {
-    for (int64_t i = 0; i < count; ++i) body(i, a.values[i * a.stride]);
-  };
-  auto loop2 = [&](auto&& body) {
-    for (int64_t i = 0; i < count; ++i) body(i, a.values[i * a.stride], b.values[i * b.stride]);
-  };
-  auto set_bound = [&](auto&& compute) {
-    if (!bound || noise_) return;
-    for (int64_t i = 0; i < count; ++i) bound[i] = compute(i);
-  };
+  const LaneLoop loop{in,
+                      count,
+                      a,
+                      in.args[1] >= 0 ? lanes(static_cast<size_t>(in.args[1])) : a,
+                      values_[k].data(),
+                      in.is_exact || noise_ ? nullptr : bounds_[k].data()};
   if (in.op == Op::Select) {
-    const Lanes c = lanes(static_cast<size_t>(in.args[2]));
-    loop2([&](int64_t i, Value condition, Value x) {
-      out[i] = condition.i ? x : c.values[i * c.stride];
-    });
-    set_bound([&](int64_t i) { return expr::select_bound(in.dtype, a[i], b[i], c[i]); });
+    select_lanes(loop, lanes(static_cast<size_t>(in.args[2])));
   } else if (in.op == Op::Cast) {
-    loop1([&](int64_t i, Value x) { out[i] = expr::cast_value(in.dtype, in.operand, x); });
-    set_bound([&](int64_t i) {
-      const double own = in.is_position ? expr::coarse_position_error(out[i].f) : 0;
-      return expr::cast_bound(in.dtype, in.operand, a[i], out[i]) + own;
-    });
+    cast_lanes(loop);
   } else if (in.op == Op::Not) {
-    loop1([&](int64_t i, Value x) { out[i].i = x.i == 0; });
-    set_bound([&](int64_t i) { return a[i].e; });
+    loop.one([&](int64_t i, Value x) { loop.out[i].i = x.i == 0; });
+    loop.set_bound([&](int64_t i) { return a[i].e; });
   } else if (is_comparison(in.op)) {
-    expr::with_comparison(in.op, [&](auto f) {
-      if (is_float(in.operand)) {
-        loop2([&](int64_t i, Value x, Value y) { out[i].i = f(x.f, y.f); });
-      } else {
-        loop2([&](int64_t i, Value x, Value y) { out[i].i = f(x.i, y.i); });
-      }
-    });
-    set_bound([&](int64_t i) {
-      // A value compared with itself: whatever its error, it is a number or not (isnan).
-      if (in.args[0] == in.args[1]) return a[i].e == expr::kInf ? 1.0 : 0.0;
-      return expr::comparison_bound(is_float(in.operand), a[i], b[i]);
-    });
+    comparison_lanes(loop);
   } else if (is_float(in.operand) && expr::info(in.op).arity == 1) {
-    expr::with_float_unary(in.op,
-                           [&](auto f) { loop1([&](int64_t i, Value x) { out[i].f = f(x.f); }); });
-    set_bound([&](int64_t i) {
-      return expr::unary_bound(in.op, in.dtype, a[i].v.f, a[i].e, out[i].f, program_.functions());
+    expr::with_float_unary(
+        in.op, [&](auto f) { loop.one([&](int64_t i, Value x) { loop.out[i].f = f(x.f); }); });
+    loop.set_bound([&](int64_t i) {
+      return expr::unary_bound(in.op, in.dtype, a[i].v.f, a[i].e, loop.out[i].f,
+                               program_.functions());
     });
   } else if (is_float(in.operand)) {
-    expr::with_float_binary(in.op, [&](auto f) {
-      loop2([&](int64_t i, Value x, Value y) { out[i].f = f(x.f, y.f); });
-    });
-    if (in.op == Op::Mul) {  // the inner loop of every contraction
-      const expr::Rounding rounding(in.dtype);
-      if (!a.bounds && !b.bounds) {
-        set_bound([&](int64_t i) {
-          return expr::product_bound(rounding, {a.values[i * a.stride], 0},
-                                     {b.values[i * b.stride], 0}, out[i].f);
-        });
-      } else {
-        set_bound([&](int64_t i) { return expr::product_bound(rounding, a[i], b[i], out[i].f); });
-      }
-    } else {
-      set_bound(
-          [&](int64_t i) { return expr::binary_bound(in.op, in.dtype, a[i], b[i], out[i].f); });
-    }
+    float_binary_lanes(loop);
   } else if (expr::info(in.op).arity == 1) {
-    loop1([&](int64_t i, Value x) { out[i] = expr::apply(in.op, in.dtype, in.operand, &x); });
-    set_bound([&](int64_t i) { return a[i].e; });
+    loop.one(
+        [&](int64_t i, Value x) { loop.out[i] = expr::apply(in.op, in.dtype, in.operand, &x); });
+    loop.set_bound([&](int64_t i) { return a[i].e; });
   } else {
     expr::with_int_binary(in.op, [&](auto f) {
-      loop2([&](int64_t i, Value x, Value y) { out[i].i = expr::wrap_to(in.dtype, f(x.i, y.i)); });
+      loop.two([&](int64_t i, Value x, Value y) {
+        loop.out[i].i = expr::wrap_to(in.dtype, f(x.i, y.i));
+      });
     });
-    set_bound([&](int64_t i) { return expr::int_binary_bound(in.op, a[i], b[i]); });
+    loop.set_bound([&](int64_t i) { return expr::int_binary_bound(in.op, a[i], loop.b[i]); });
   }
 }
 

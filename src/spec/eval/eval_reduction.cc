@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "algebra/contraction.h"
 #include "algebra/exact_halves.h"
@@ -33,6 +34,18 @@ bool is_elementwise(const std::vector<Expr>& operands) {
   });
 }
 
+// The most that `of` gives for a term of a sum, or for an operand of a choice; nothing for others.
+template <class F>
+std::optional<double> most_of_terms(Expr body, F of) {
+  const bool is_select = body.op() == Op::Select;
+  if (!is_select && body.op() != Op::Add && body.op() != Op::Sub && body.op() != Op::Neg)
+    return std::nullopt;
+  double most = 0;
+  for (size_t k = is_select ? 1 : 0; k < body.args().size(); ++k)
+    most = std::max(most, of(body[k]));
+  return most;
+}
+
 // What the contract allows the sum of two elements of 8-bit floats, as a share of the magnitudes of
 // its terms: the matrix unit keeps 13 bits of the largest number of an instruction, and sums of 128
 // terms are added up from 0. Alignment could lose 2^-6 at worst, if every term lost all that it can
@@ -40,13 +53,8 @@ bool is_elementwise(const std::vector<Expr>& operands) {
 // Other factors may be scales. A sum of several products is as many sums.
 double coarseness(Expr reduce, Expr body) {
   if (body.tree_size() > 4096) return 0;
-  const bool is_select = body.op() == Op::Select;
-  if (is_select || body.op() == Op::Add || body.op() == Op::Sub || body.op() == Op::Neg) {
-    double coarsest = 0;
-    for (size_t k = is_select ? 1 : 0; k < body.args().size(); ++k)
-      coarsest = std::max(coarsest, coarseness(reduce, body[k]));
-    return coarsest;
-  }
+  if (const auto most = most_of_terms(body, [&](Expr e) { return coarseness(reduce, e); }))
+    return *most;
   std::vector<Expr> operands;
   for (Expr f : algebra::factors(body)) {
     bool is_summed = false;
@@ -57,6 +65,19 @@ double coarseness(Expr reduce, Expr body) {
       operands.push_back(f);
   }
   return operands.size() == 2 && !is_elementwise(operands) ? 0x1p-9 : 0;
+}
+
+std::vector<Expr> factors_and_divisors(Expr body) {
+  std::vector<Expr> factors;
+  auto split = [&](auto& self, Expr e) -> void {
+    if (e.op() == Op::Mul || e.op() == Op::Div) {
+      for (Expr a : e.args()) self(self, a);
+    } else {
+      factors.push_back(e);
+    }
+  };
+  split(split, body);
+  return factors;
 }
 
 // What a licence for f32 operands allows in a product of these factors: both operands of a product
@@ -74,23 +95,10 @@ double roundoff_of_f32(const std::vector<Expr>& operands, size_t rounded, ir::Ro
 // not, the product of two others, or one that is stored in another 16-bit dtype. A sum of several
 // products is as many sums.
 double licensed_roundoff(Expr reduce, Expr body, ir::Rounding contract) {
-  const bool is_select = body.op() == Op::Select;
   if (body.tree_size() > 4096) return 0;
-  if (is_select || body.op() == Op::Add || body.op() == Op::Sub || body.op() == Op::Neg) {
-    double coarsest = 0;
-    for (size_t k = is_select ? 1 : 0; k < body.args().size(); ++k)
-      coarsest = std::max(coarsest, licensed_roundoff(reduce, body[k], contract));
-    return coarsest;
-  }
-  std::vector<Expr> factors;
-  auto split = [&](auto& self, Expr e) -> void {
-    if (e.op() == Op::Mul || e.op() == Op::Div) {
-      for (Expr a : e.args()) self(self, a);
-    } else {
-      factors.push_back(e);
-    }
-  };
-  split(split, body);
+  if (const auto most =
+          most_of_terms(body, [&](Expr e) { return licensed_roundoff(reduce, e, contract); }))
+    return *most;
   double stored = 0;
   double stored_half = 0;  // in 16 bits
   int narrow = 0;
@@ -98,7 +106,7 @@ double licensed_roundoff(Expr reduce, Expr body, ir::Rounding contract) {
   std::vector<Expr> summed;  // factors with an axis of the sum
   size_t summed_f32 = 0;     // of those, the ones that 16 bits do not hold
   bool is_mixed = false;
-  for (Expr f : factors) {
+  for (Expr f : factors_and_divisors(body)) {
     const bool is_narrow = f.op() == Op::Cast && (f[0].op() == Op::Read || f[0].op() == Op::Cast) &&
                            is_float(f[0].dtype()) && expr::bytes(f[0].dtype()) <= 2;
     const algebra::ExactHalves held = is_narrow ? algebra::ExactHalves{} : algebra::exact_halves(f);

@@ -68,11 +68,7 @@ void Elaborator::equations() {
     own.is_open = true;
     open.push_back(&e);
     bool reads_itself = false;
-    std::vector<std::string_view> names = names_in(*e.body);
-    if (e.init) {
-      for (std::string_view name : names_in(*e.init)) names.push_back(name);
-    }
-    for (std::string_view name : names) {
+    for (std::string_view name : names_in(e)) {
       const auto it = by_name.find(name);
       if (it == by_name.end()) continue;
       reads_itself |= it->second == &e;
@@ -85,34 +81,37 @@ void Elaborator::equations() {
       }
     }
     if (own.lowest != own.number) return;
-    std::vector<const EquationSyntax*> members;
+    Members members;
     do {
       members.push_back(open.back());
       visits[open.back()].is_open = false;
       open.pop_back();
     } while (members.back() != &e);
-    if (sink_.is_full()) return;
-    if (members.size() == 1 && !reads_itself) {
-      if (e.init) {
-        sink_
-            .report(
-                Code::BadStatement, e.init->span,
-                fmt::format("`from` stands behind `{}`, which does not read itself", e.name.text))
-            .with_help("an initial element is that of a recurrence, `Y[t] = Y[t-1] + X[t] from 0`");
-        return;
-      }
-      auto made = equation(e);
-      if (made) add({*std::move(made)});
-      return;
-    }
-    std::sort(members.begin(), members.end(),
-              [](const auto* x, const auto* y) { return x->left.begin < y->left.begin; });
-    ScanSteps steps;
-    if (is_scan(members, steps)) scan(steps);
+    if (!sink_.is_full()) together(std::move(members), reads_itself);
   };
   for (const EquationSyntax& e : math_.equations) {
     if (visits[&e].number == 0) visit(visit, e);
   }
+}
+
+void Elaborator::together(Members members, bool reads_itself) {
+  if (members.size() == 1 && !reads_itself) {
+    const EquationSyntax& e = *members[0];
+    if (e.init) {
+      sink_
+          .report(Code::BadStatement, e.init->span,
+                  fmt::format("`from` stands behind `{}`, which does not read itself", e.name.text))
+          .with_help("an initial element is that of a recurrence, `Y[t] = Y[t-1] + X[t] from 0`");
+      return;
+    }
+    auto made = equation(e);
+    if (made) add({*std::move(made)});
+    return;
+  }
+  std::sort(members.begin(), members.end(),
+            [](const auto* x, const auto* y) { return x->left.begin < y->left.begin; });
+  ScanSteps steps;
+  if (is_scan(members, steps)) scan(steps);
 }
 
 void Elaborator::report_cycle(const std::vector<const EquationSyntax*>& path,
@@ -148,6 +147,14 @@ std::vector<std::string_view> Elaborator::names_in(const Syntax& s) {
   };
   go(go, s);
   return out;
+}
+
+std::vector<std::string_view> Elaborator::names_in(const EquationSyntax& eq) {
+  std::vector<std::string_view> names = names_in(*eq.body);
+  if (eq.init) {
+    for (std::string_view name : names_in(*eq.init)) names.push_back(name);
+  }
+  return names;
 }
 
 std::optional<Elaborator::Elaborated> Elaborator::equation(const EquationSyntax& eq) {

@@ -56,10 +56,7 @@ Expr Elaborator::closed_size(const Syntax& s) {
   return e ? simplifier_.simplify(e) : e;
 }
 
-void Elaborator::sizes() {
-  for (const NameSyntax& d : math_.dims) {
-    symbols_.add(d, {Symbol::Kind::Size, {}, pool_.index(d.text), {}, {}, true, nullptr}, sink_);
-  }
+std::map<std::string_view, int64_t> Elaborator::hints() {
   std::map<std::string_view, int64_t> hints;
   for (const HintSyntax& h : math_.hints) {
     const bool is_dim = std::any_of(math_.dims.begin(), math_.dims.end(),
@@ -77,43 +74,53 @@ void Elaborator::sizes() {
       sink_.report(Code::Duplicate, h.name.span, fmt::format("`{}` has two hints", h.name.text));
     }
   }
+  return hints;
+}
+
+void Elaborator::define_static(const StaticSyntax& s) {
+  int64_t value = 0;
+  if (const auto it = options_.statics.find(std::string(s.name.text));
+      it != options_.statics.end()) {
+    value = it->second;
+  } else {
+    const Expr e = closed_size(*s.value);
+    if (!e) {
+      // Keep the name known, so that its uses are not reported as well.
+      symbols_.add(s.name, {Symbol::Kind::Size, {}, pool_.integer(1), {}, {}, true, nullptr},
+                   sink_);
+      return;
+    }
+    if (e.op() != expr::Op::IntConst) {
+      sink_
+          .report(Code::BadStatement, s.value->span,
+                  fmt::format("the value of static `{}` is not a number", s.name.text))
+          .with_help(
+              "a static size is an integer expression of earlier statics; symbolic sizes are "
+              "declared with `dims`");
+      return;
+    }
+    value = e.integer();
+  }
+  if (value < 1) {
+    sink_.report(Code::BadStatement, s.name.span,
+                 fmt::format("static `{}` is {}; it must be at least 1", s.name.text, value));
+  }
+  symbols_.add(s.name, {Symbol::Kind::Size, {}, pool_.integer(value), {}, {}, true, nullptr},
+               sink_);
+  program_.body.push_back(ir::make(Static{pool_.name(s.name.text), value}, s.name.span));
+}
+
+void Elaborator::sizes() {
+  for (const NameSyntax& d : math_.dims) {
+    symbols_.add(d, {Symbol::Kind::Size, {}, pool_.index(d.text), {}, {}, true, nullptr}, sink_);
+  }
+  const auto known = hints();
   for (const NameSyntax& d : math_.dims) {
     ir::OptionalInt hint;
-    if (const auto it = hints.find(d.text); it != hints.end()) hint = it->second;
+    if (const auto it = known.find(d.text); it != known.end()) hint = it->second;
     program_.body.push_back(ir::make(Dim{pool_.name(d.text), hint, {}}, d.span));
   }
-  for (const StaticSyntax& s : math_.statics) {
-    int64_t value = 0;
-    if (const auto it = options_.statics.find(std::string(s.name.text));
-        it != options_.statics.end()) {
-      value = it->second;
-    } else {
-      const Expr e = closed_size(*s.value);
-      if (!e) {
-        // Keep the name known, so that its uses are not reported as well.
-        symbols_.add(s.name, {Symbol::Kind::Size, {}, pool_.integer(1), {}, {}, true, nullptr},
-                     sink_);
-        continue;
-      }
-      if (e.op() != expr::Op::IntConst) {
-        sink_
-            .report(Code::BadStatement, s.value->span,
-                    fmt::format("the value of static `{}` is not a number", s.name.text))
-            .with_help(
-                "a static size is an integer expression of earlier statics; symbolic sizes are "
-                "declared with `dims`");
-        continue;
-      }
-      value = e.integer();
-    }
-    if (value < 1) {
-      sink_.report(Code::BadStatement, s.name.span,
-                   fmt::format("static `{}` is {}; it must be at least 1", s.name.text, value));
-    }
-    symbols_.add(s.name, {Symbol::Kind::Size, {}, pool_.integer(value), {}, {}, true, nullptr},
-                 sink_);
-    program_.body.push_back(ir::make(Static{pool_.name(s.name.text), value}, s.name.span));
-  }
+  for (const StaticSyntax& s : math_.statics) define_static(s);
   for (const StaticSyntax& s : math_.sizes) open_sizes_.push_back(&s);
   define_sizes(false);
 }

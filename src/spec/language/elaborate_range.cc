@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The axes of a reduction: what they run over and what bounds them; a part of elaborate_expr.h.
+// The axes of a reduction: what they run over and what bounds them; a part of elaborate_reduce.h.
 //
 //   sum[k < 3]     an extent: it contains no axis
 //   sum[s <= t]    a bound: the extent of s is inferred, from t if nothing else has it
@@ -17,7 +17,7 @@ using expr::Op;
 using expr::Syntax;
 using ir::Expr;
 
-bool ExprElaborator::ranges(const Syntax& s, std::vector<Range>& out) {
+bool ReductionElaborator::ranges(const Syntax& s, std::vector<Range>& out) {
   for (const expr::SyntaxAxis& a : s.axes) {
     if (a.name == "..") {
       if (!copied_range(a, out)) return false;
@@ -25,16 +25,16 @@ bool ExprElaborator::ranges(const Syntax& s, std::vector<Range>& out) {
     }
     Expr end;
     if (a.extent) {
-      end = index(*a.extent, a.relation == "<" ? "a size" : "a bound");
+      end = parts_.elaborate_index(*a.extent, a.relation == "<" ? "a size" : "a bound");
       if (!end) return false;
     }
-    if (!end || (a.relation == "<" && !has_axis(end))) {
-      if (end && !is_size(*a.extent, end)) return false;
-      if (!bind_range(a, end ? expr::canonical_index(pool_, end) : end, out)) return false;
+    if (!end || (a.relation == "<" && !scope_.axes.has_axis(end))) {
+      if (end && !parts_.is_size(*a.extent, end)) return false;
+      if (!bind_range(a, end ? expr::canonical_index(scope_.pool, end) : end, out)) return false;
       continue;
     }
-    if (!has_axis(end)) {
-      sink_
+    if (!scope_.axes.has_axis(end)) {
+      scope_.sink
           .report(Code::BadStatement, a.extent->span,
                   fmt::format("the bound of `{}` depends on no axis", a.name))
           .with_help(fmt::format("an extent is written `{} < ...`", a.name));
@@ -44,20 +44,23 @@ bool ExprElaborator::ranges(const Syntax& s, std::vector<Range>& out) {
     Range& range = out.back();
     range.relation = *expr::infix_op(a.relation, end.dtype());
     range.bound = end;
-    if (scope_.is_axis(end)) scope_.link(range.axis, end);
+    if (scope_.axes.is_axis(end)) scope_.axes.link(range.axis, end);
   }
   return true;
 }
 
-bool ExprElaborator::copied_range(const expr::SyntaxAxis& a, std::vector<Range>& out) {
-  const std::vector<Expr> axes =
-      a.extent->kind == Syntax::Kind::Name ? find_axes(a.extent->text) : std::vector<Expr>();
+bool ReductionElaborator::copied_range(const expr::SyntaxAxis& a, std::vector<Range>& out) {
+  const std::vector<Expr> axes = a.extent->kind == Syntax::Kind::Name
+                                     ? scope_.names.find_axes(a.extent->text)
+                                     : std::vector<Expr>();
   if (axes.size() == 1) {
     const Expr axis = axes[0];
-    out.push_back({axis, scope_.fresh(axis), &a, *expr::infix_op(a.relation, axis.dtype()), axis});
+    out.push_back(
+        {axis, scope_.axes.fresh(axis), &a, *expr::infix_op(a.relation, axis.dtype()), axis});
     return true;
   }
-  auto& d = sink_.report(Code::WrongArguments, a.extent->span,
+  auto& d =
+      scope_.sink.report(Code::WrongArguments, a.extent->span,
                          axes.empty() ? "`..` is a copy of the axis that bounds it"
                                       : "`..` is a copy of one axis, this stands for several");
   if (axes.empty())
@@ -66,16 +69,18 @@ bool ExprElaborator::copied_range(const expr::SyntaxAxis& a, std::vector<Range>&
 }
 
 // A new axis, or the axes that an axis of a function stands for.
-bool ExprElaborator::bind_range(const expr::SyntaxAxis& a, Expr extent, std::vector<Range>& out) {
-  const Expr outer = find_axis(a.name);
-  if (is_function_axis(a.name) && outer && !a.extent) {
-    for (Expr axis : find_axes(a.name)) out.push_back({axis, scope_.fresh(axis), &a});
+bool ReductionElaborator::bind_range(const expr::SyntaxAxis& a, Expr extent,
+                                     std::vector<Range>& out) {
+  const Expr outer = scope_.names.find_axis(a.name);
+  if (scope_.names.is_function_axis(a.name) && outer && !a.extent) {
+    for (Expr axis : scope_.names.find_axes(a.name))
+      out.push_back({axis, scope_.axes.fresh(axis), &a});
     return true;
   }
-  if (outer || symbols_.find(a.name)) {
-    const Symbol* symbol = symbols_.find(a.name);
-    auto& d =
-        sink_.report(Code::AxisConflict, a.span, fmt::format("`{}` is taken already", a.name));
+  if (outer || scope_.symbols.find(a.name)) {
+    const Symbol* symbol = scope_.symbols.find(a.name);
+    auto& d = scope_.sink.report(Code::AxisConflict, a.span,
+                                 fmt::format("`{}` is taken already", a.name));
     d.label(outer ? "an axis of this name is in scope"
                   : fmt::format("the name of {}", describe(symbol->kind)));
     d.with_help(a.extent && a.relation != "<"
@@ -84,9 +89,9 @@ bool ExprElaborator::bind_range(const expr::SyntaxAxis& a, Expr extent, std::vec
                     : "give the reduction an axis name of its own");
     return false;
   }
-  const Expr var = scope_.add_root(a.name, a.span, extent);
+  const Expr var = scope_.axes.add_root(a.name, a.span, extent);
   out.push_back({var, {}, &a});
-  bind_axis(a.name, var);
+  scope_.names.bind_axis(a.name, var);
   return true;
 }
 

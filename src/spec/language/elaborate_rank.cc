@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements by their rank: `max[j rank r] x` is the element that r others come before; a part of
-// elaborate_expr.h.
+// elaborate_reduce.h.
 //
 //   place[j]        =  sum[k] (x[k] > x[j] or x[k] == x[j] and k < j)
 //   max[j rank r] x =  max[j] where(place[j] == r, x, -inf)
@@ -42,51 +42,53 @@ bool takes_rank(const Syntax& s, diag::Sink& sink) {
 }  // namespace
 
 // The same for all elements: outside of the reduction its axis has another meaning or none.
-Expr ExprElaborator::rank(const Syntax& s) {
+Expr ReductionElaborator::rank(const Syntax& s) {
   const Syntax& written = *s.args[1];
-  if (!takes_rank(s, sink_)) return {};
+  if (!takes_rank(s, scope_.sink)) return {};
   for (const expr::SyntaxAxis& a : s.axes) {
-    if (find_axis(a.name) || occurrences(written, a.name).count == 0) continue;
-    sink_
+    if (scope_.names.find_axis(a.name) || occurrences(written, a.name).count == 0) continue;
+    scope_.sink
         .report(Code::WrongArguments, written.span,
                 fmt::format("the rank depends on `{}`, which the reduction is over", a.name))
         .with_help("a rank is the same for all elements that are compared");
     return {};
   }
-  return index(written, "a rank");
+  return parts_.elaborate_index(written, "a rank");
 }
 
-Typed ExprElaborator::ranked(const Syntax& s, const std::vector<Range>& ranges, Typed body,
-                             Expr rank) {
+Typed ReductionElaborator::ranked(const Syntax& s, const std::vector<Range>& ranges, Typed body,
+                                  Expr rank) {
   if (ranges.size() != 1) {
-    sink_.report(Code::WrongArguments, s.span,
-                 fmt::format("`{}` with a rank takes one axis", s.text));
-    return fail();
+    scope_.sink.report(Code::WrongArguments, s.span,
+                       fmt::format("`{}` with a rank takes one axis", s.text));
+    return {};
   }
   const Range& range = ranges[0];
   const Reducer reducer = *expr::parse_reducer(s.text);
   // Every element is compared with all others, so what is computed is stored once; but not where
   // reads are inside their tensors only under the bound.
-  const Expr value = range.bound ? body.e : share(body, "term", 2, false).e;
-  const Expr k = scope_.fresh(range.axis);
+  const Expr value = range.bound ? body.e : taken_out_.share(body, "term", {2, false}).e;
+  const Expr k = scope_.axes.fresh(range.axis);
   const bool is_largest = reducer == Reducer::Max || reducer == Reducer::ArgMax;
-  const Expr count = terms_.place(range, value, k, rename(value, range.axis, k), is_largest);
-  const Expr own = guards_ > 0 ? count : take_out(count, "place");
-  Expr is_chosen = pool_.binary(Op::Eq, pool_.cast(DType::I64, own), rank);
+  const Expr count = terms_.place(
+      range, value, k, scope_.reads.rename(value, range.axis, k, scope_.pool), is_largest);
+  const Expr own = scope_.guards > 0 ? count : taken_out_.take_out(count, "place");
+  Expr is_chosen = scope_.pool.binary(Op::Eq, scope_.pool.cast(DType::I64, own), rank);
   if (is_float(value.dtype()))
-    is_chosen = pool_.binary(Op::And, is_chosen, pool_.binary(Op::Eq, value, value));
-  if (range.bound) is_chosen = pool_.binary(Op::And, terms_.holds(range, range.axis), is_chosen);
+    is_chosen = scope_.pool.binary(Op::And, is_chosen, scope_.pool.binary(Op::Eq, value, value));
+  if (range.bound)
+    is_chosen = scope_.pool.binary(Op::And, terms_.holds(range, range.axis), is_chosen);
   const Expr axes[] = {range.axis};
-  const Expr extents[] = {scope_.extent(range.axis)};
+  const Expr extents[] = {scope_.axes.extent(range.axis)};
   if (is_arg(reducer)) {
-    const Expr none = pool_.integer(-1);
-    const Expr chosen = pool_.select(is_chosen, range.axis, none);
-    return {pool_.reduce(Reducer::Max, chosen, axes, extents, none)};
+    const Expr none = scope_.pool.integer(-1);
+    const Expr chosen = scope_.pool.select(is_chosen, range.axis, none);
+    return {scope_.pool.reduce(Reducer::Max, chosen, axes, extents, none)};
   }
   const expr::Value v = expr::identity(reducer, value.dtype());
-  const Expr none = is_float(value.dtype()) ? pool_.floating(v.f, value.dtype())
-                                            : pool_.integer(v.i, value.dtype());
-  return {pool_.reduce(reducer, pool_.select(is_chosen, value, none), axes, extents)};
+  const Expr none = is_float(value.dtype()) ? scope_.pool.floating(v.f, value.dtype())
+                                            : scope_.pool.integer(v.i, value.dtype());
+  return {scope_.pool.reduce(reducer, scope_.pool.select(is_chosen, value, none), axes, extents)};
 }
 
 }  // namespace nautilus::spec

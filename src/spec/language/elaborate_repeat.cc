@@ -40,10 +40,10 @@ Typed ExprElaborator::repeat(const Syntax& s) {
   const size_t n = s.axes.size() - 1;
   const std::string_view round = s.axes[n].name;
   const Syntax& written = *s.axes[n].extent;
-  const Expr count = index(written, "the number of rounds");
+  const Expr count = elaborate_index(written, "the number of rounds");
   if (!count) return fail();
-  const Expr number = expr::fold(pool_, count);
-  const auto rounds = number_of_rounds(number ? number : count, written, sink_);
+  const Expr number = expr::fold(scope_.pool, count);
+  const auto rounds = number_of_rounds(number ? number : count, written, scope_.sink);
   if (!rounds) return fail();
   std::vector<Typed> state;
   for (size_t k = 0; k < n; ++k) {
@@ -52,10 +52,10 @@ Typed ExprElaborator::repeat(const Syntax& s) {
   }
   std::vector<std::string_view> bound;
   bool ok = true;
-  auto& values = frames_.back().values;
+  auto& values = scope_.names.values();
   for (const expr::SyntaxAxis& a : s.axes) {
     if (a.name.empty()) continue;
-    if (!(ok = can_bind(a.name, a.span))) break;
+    if (!(ok = scope_.names.can_bind(a.name, a.span, scope_.sink))) break;
     values.emplace(a.name, Typed{});
     bound.push_back(a.name);
   }
@@ -68,22 +68,22 @@ Typed ExprElaborator::repeat(const Syntax& s) {
         uses.count += more.count;
         if (more.count) uses.is_always_guarded &= more.is_always_guarded;
       }
-      frames_.back().values[s.axes[k].name] =
-          share(state[k], s.axes[k].name, uses.count, uses.is_always_guarded, true);
+      scope_.names.values()[s.axes[k].name] =
+          taken_out_.share(state[k], s.axes[k].name, uses, true);
     }
   };
   for (int64_t r = 0; ok && r < *rounds; ++r) {
     bind(n, 2 * n);
-    if (!round.empty()) frames_.back().values[round] = {pool_.integer(r), Hold::Literal};
+    if (!round.empty()) scope_.names.values()[round] = {scope_.pool.integer(r), Hold::Literal};
     for (size_t k = 0; ok && k < n; ++k) ok = bool(state[k] = elaborate(*s.args[n + k]));
   }
   Typed result;
   if (ok) {
-    if (!round.empty()) frames_.back().values.erase(round);
+    if (!round.empty()) scope_.names.values().erase(round);
     bind(2 * n, 2 * n + 1);
     result = elaborate(*s.args[2 * n]);
   }
-  for (std::string_view name : bound) frames_.back().values.erase(name);
+  for (std::string_view name : bound) scope_.names.values().erase(name);
   return result;
 }
 

@@ -43,7 +43,7 @@ bool is_step_back(const ScanRead& r, const ScanSteps& steps) {
 }  // namespace
 
 // A cycle among the equations, whatever they read.
-void Elaborator::report_cycle_in(const std::vector<const EquationSyntax*>& members) {
+void Elaborator::report_cycle_in(const Members& members) {
   std::vector<const EquationSyntax*> path;
   auto visit = [&](auto& self, const EquationSyntax& e) -> bool {
     if (std::find(path.begin(), path.end(), &e) != path.end()) {
@@ -51,11 +51,7 @@ void Elaborator::report_cycle_in(const std::vector<const EquationSyntax*>& membe
       return true;
     }
     path.push_back(&e);
-    std::vector<std::string_view> names = names_in(*e.body);
-    if (e.init) {
-      for (std::string_view name : names_in(*e.init)) names.push_back(name);
-    }
-    for (std::string_view name : names) {
+    for (std::string_view name : names_in(e)) {
       for (const EquationSyntax* m : members) {
         if (m->name.text == name && self(self, *m)) return true;
       }
@@ -66,10 +62,16 @@ void Elaborator::report_cycle_in(const std::vector<const EquationSyntax*>& membe
   visit(visit, *members[0]);
 }
 
-bool Elaborator::is_scan(const std::vector<const EquationSyntax*>& members, ScanSteps& steps) {
+bool Elaborator::is_scan(const Members& members, ScanSteps& steps) {
+  std::vector<ScanRead> reads;
+  if (!find_reads(members, reads) || !find_steps(reads, steps, sink_)) return false;
+  if (steps.along.empty()) return report_cycle_in(members), false;
+  return find_states(members, reads, steps) && order_steps(members, reads, steps);
+}
+
+bool Elaborator::find_reads(const Members& members, std::vector<ScanRead>& reads) {
   std::map<std::string_view, const EquationSyntax*> by_name;
   for (const EquationSyntax* m : members) by_name.emplace(m->name.text, m);
-  std::vector<ScanRead> reads;
   for (const EquationSyntax* m : members) {
     const size_t first = reads.size();
     reads_in(*m->body, *m, by_name, reads);
@@ -83,8 +85,11 @@ bool Elaborator::is_scan(const std::vector<const EquationSyntax*>& members, Scan
     }
     if (is_other) return report_cycle_in(members), false;
   }
-  if (!find_steps(reads, steps, sink_)) return false;
-  if (steps.along.empty()) return report_cycle_in(members), false;
+  return true;
+}
+
+bool Elaborator::find_states(const Members& members, const std::vector<ScanRead>& reads,
+                             ScanSteps& steps) {
   for (const EquationSyntax* m : members) steps.is_state[m] = false;
   for (const ScanRead& r : reads) {
     if (!is_step_back(r, steps)) continue;
@@ -110,7 +115,11 @@ bool Elaborator::is_scan(const std::vector<const EquationSyntax*>& members, Scan
         .also(m->left, "");
     return false;
   }
-  // The order in a step; what reads each other in one step is a cycle.
+  return true;
+}
+
+bool Elaborator::order_steps(const Members& members, const std::vector<ScanRead>& reads,
+                             ScanSteps& steps) {
   std::map<const EquationSyntax*, int> done;  // 1: being visited, 2: done
   std::vector<const EquationSyntax*> path;
   auto visit = [&](auto& self, const EquationSyntax& e) -> bool {

@@ -34,7 +34,7 @@ Expr chosen(expr::ExprPool& pool, Expr at, const std::vector<Typed>& elements, s
 std::vector<Typed> ExprElaborator::table_elements(const Syntax& s) {
   const size_t count = s.args.size() - 1;
   if (count > kMaxTableElements) {
-    sink_
+    scope_.sink
         .report(Code::TooLong, s.span,
                 fmt::format("a table of {} elements; the limit is {}", count, kMaxTableElements))
         .with_help("hand it over as an input");
@@ -45,19 +45,20 @@ std::vector<Typed> ExprElaborator::table_elements(const Syntax& s) {
   for (size_t k = 0; k < count; ++k) {
     const Typed e = elaborate(*s.args[k]);
     if (!e) return {};
-    if (has_axis(e.e) || expr::has_reduce(e.e) || !expr::tensors_read(e.e).empty()) {
-      sink_
+    if (scope_.axes.has_axis(e.e) || expr::has_reduce(e.e) || !expr::tensors_read(e.e).empty()) {
+      scope_.sink
           .report(Code::BadStatement, s.args[k]->span,
                   "an element of a table must be an expression of numbers, sizes and scalars")
-          .label(has_axis(e.e) ? "depends on an axis" : "depends on the elements of a tensor")
+          .label(scope_.axes.has_axis(e.e) ? "depends on an axis"
+                                           : "depends on the elements of a tensor")
           .with_help("choose between values that vary with `where(i == 0, ..., ...)`");
       return {};
     }
     Typed both = e;
-    if (all && !promote(pool_, all, both)) {
-      sink_.report(Code::DTypeMismatch, s.args[k]->span,
-                   fmt::format("this element of the table is {}, those before it {}",
-                               expr::name(e.e.dtype()), expr::name(all.e.dtype())));
+    if (all && !promote(scope_.pool, all, both)) {
+      scope_.sink.report(Code::DTypeMismatch, s.args[k]->span,
+                         fmt::format("this element of the table is {}, those before it {}",
+                                     expr::name(e.e.dtype()), expr::name(all.e.dtype())));
       return {};
     }
     if (!all) all = both;
@@ -65,7 +66,7 @@ std::vector<Typed> ExprElaborator::table_elements(const Syntax& s) {
   }
   for (Typed& e : elements) {
     Typed goal = all;
-    if (e.e.dtype() != all.e.dtype() && promote(pool_, goal, e)) e.hold = all.hold;
+    if (e.e.dtype() != all.e.dtype() && promote(scope_.pool, goal, e)) e.hold = all.hold;
   }
   return elements;
 }
@@ -74,28 +75,21 @@ Typed ExprElaborator::table(const Syntax& s) {
   const std::vector<Typed> elements = table_elements(s);
   if (elements.empty()) return fail();
   const Syntax& written = *s.args.back();
-  const Expr at = index(written, "an index");
+  const Expr at = elaborate_index(written, "an index");
   if (!at) return fail();
-  const Expr number = expr::fold(pool_, at);
+  const Expr number = expr::fold(scope_.pool, at);
   const Expr known = number ? number : at;
   const auto count = static_cast<int64_t>(elements.size());
   if (known.op() == Op::IntConst && known.integer() >= 0 && known.integer() < count)
     return elements[static_cast<size_t>(known.integer())];
-  const Expr extent = pool_.integer(count);
-  if (scope_.is_axis(at))
-    scope_.use(at, extent, written.span, fmt::format("the table has {} elements", count));
-  const Expr axis = scope_.add_root("at", s.span, extent);
-  const Expr body = chosen(pool_, axis, elements, 0, elements.size());
-  Let let;
-  let.name = pool_.name(taken_out_name("table"));
-  let.dtype = body.dtype();
-  let.axes.push_back({axis.name(), extent});
-  let.body = body;
-  symbols_.add({let.name.str(), {}}, {Symbol::Kind::Tensor, {}, {}, let.type(), {}, true, nullptr},
-               sink_);
-  taken_out_.push_back(let);
-  const Expr read = pool_.read(let.name, let.dtype, std::vector<Expr>{at});
-  read_spans_.emplace(read, s.span);
+  const Expr extent = scope_.pool.integer(count);
+  if (scope_.axes.is_axis(at))
+    scope_.axes.use(at, extent, written.span, fmt::format("the table has {} elements", count));
+  const Expr axis = scope_.axes.add_root("at", s.span, extent);
+  const Expr body = chosen(scope_.pool, axis, elements, 0, elements.size());
+  const ir::Name name = taken_out_.define("table", {{axis.name(), extent}}, body);
+  const Expr read = scope_.pool.read(name, body.dtype(), std::vector<Expr>{at});
+  scope_.reads.add(read, s.span);
   return {read};
 }
 

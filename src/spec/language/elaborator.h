@@ -28,6 +28,7 @@ class Elaborator {
  private:
   using Expr = ir::Expr;
   using Syntax = expr::Syntax;
+  using Members = std::vector<const EquationSyntax*>;
 
   static std::string program_name(std::string_view path);
   void load_library();
@@ -35,6 +36,9 @@ class Elaborator {
   // An expression outside any equation: no axes.
   Expr closed_size(const Syntax& s);
   void sizes();
+  // Values that choices may assume, by the names of their dims.
+  std::map<std::string_view, int64_t> hints();
+  void define_static(const StaticSyntax& s);
   // Defines the named sizes for which everything they are made of is defined. `is_last`: the
   // remaining ones need each other, which is reported.
   void define_sizes(bool is_last);
@@ -47,9 +51,17 @@ class Elaborator {
   // Each after those that it reads, so that types are known; the text may have any order. Those
   // that need each other are a scan (elaborate_scan.cc), or an error.
   void equations();
+  // Equations that need each other, or one alone.
+  void together(Members members, bool reads_itself);
   void report_cycle(const std::vector<const EquationSyntax*>& path, const EquationSyntax& again);
-  bool is_scan(const std::vector<const EquationSyntax*>& members, ScanSteps& steps);
-  void report_cycle_in(const std::vector<const EquationSyntax*>& members);
+  bool is_scan(const Members& members, ScanSteps& steps);
+  // The reads of members by members; false if some are in no place of a scan, which is reported.
+  bool find_reads(const Members& members, std::vector<ScanRead>& reads);
+  // Which members are states; false, and reported, if initial elements do not fit that.
+  bool find_states(const Members& members, const std::vector<ScanRead>& reads, ScanSteps& steps);
+  // The order in a step; what reads each other in one step is a cycle, which is reported.
+  bool order_steps(const Members& members, const std::vector<ScanRead>& reads, ScanSteps& steps);
+  void report_cycle_in(const Members& members);
   void scan(const ScanSteps& steps);
   bool open_state(const EquationSyntax& eq, const ScanSteps& steps);
   void find_types(const ScanSteps& steps);
@@ -57,6 +69,8 @@ class Elaborator {
   // Tensor names an expression mentions, function bodies included (a function may read tensors of
   // the program).
   std::vector<std::string_view> names_in(const Syntax& s);
+  // The same for the body and the initial element.
+  std::vector<std::string_view> names_in(const EquationSyntax& eq);
   // An equation, after those that were taken out of it.
   struct Elaborated {
     const EquationSyntax* eq;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "expr/print.h"
 #include "spec/facts/ranges.h"
 
@@ -26,6 +28,11 @@ Expr EquationScope::add_root(std::string_view name, diag::Span span, Expr extent
   roots_.push_back({std::string(name), span, var, placeholder, is_written, {}});
   root_of_.emplace(var, roots_.size() - 1);
   return var;
+}
+
+bool EquationScope::has_axis(Expr e) const {
+  const auto vars = expr::free_vars(e);
+  return std::any_of(vars.begin(), vars.end(), [&](Expr v) { return is_axis(v); });
 }
 
 Expr EquationScope::fresh(Expr var) {

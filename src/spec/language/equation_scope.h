@@ -33,6 +33,8 @@ class EquationScope {
   // Another variable of the root of `var`.
   ir::Expr fresh(ir::Expr var);
   bool is_axis(ir::Expr var) const { return root_of_.contains(var); }
+  // Whether the expression depends on an axis.
+  bool has_axis(ir::Expr e) const;
   // The extent of an axis, or its placeholder.
   ir::Expr extent(ir::Expr var) const { return roots_[root_of_.at(var)].placeholder; }
   // Whether the text introduces the axis `a` before `b`: axes of the left side come first.

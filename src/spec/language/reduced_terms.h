@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The terms of a reduction: which of them count, how many, and in what order; a part of
-// elaborate_expr.h.
+// elaborate_reduce.h.
 //
 // A bound is a condition around the body: terms that do not count are replaced by the reducer's
 // empty value. So `sum[s <= t] X[i, s]` is `sum[s < T] where(s <= t, X[i, s], 0)` from here on.

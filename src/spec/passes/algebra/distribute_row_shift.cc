@@ -128,13 +128,33 @@ class Taking {
     acc.name = names_.fresh(fmt::format("{}.acc", let.name.str()));
     acc.body = sum_of(product(pool_, main.varying, main.along), operand);
 
-    // The missing terms of the value in the loop, for each sum without a row: first those under the
-    // factors of the whole.
-    struct Lack {
-      ShiftFactors along;
-      Expr inside;
-      Expr outside;
-    };
+    Expr inside = element(acc, pool_);
+    Expr outside;
+    for (const Lack& l : lacks_of(main, at, others)) {
+      Let all = sum_along(let, l.along, operand);
+      const Expr value = element(all, pool_);
+      if (l.inside) inside = plus(pool_, inside, pool_.binary(Op::Mul, l.inside, value), false);
+      if (l.outside) outside = plus(pool_, outside, pool_.binary(Op::Mul, l.outside, value), false);
+      before.push_back(std::move(all));
+    }
+    before.push_back(std::move(acc));
+    Let out = let;
+    out.body = product(pool_, inside, main.row);
+    if (outside) out.body = pool_.binary(Op::Add, out.body, outside);
+    out.body = zero_of_nothing(out.body);
+    return out;
+  }
+
+  // The missing terms of the value in the loop, for each sum without a row: first those under the
+  // factors of the whole.
+  struct Lack {
+    ShiftFactors along;
+    Expr inside;
+    Expr outside;
+  };
+
+  // `at`: what the operand of the main term is taken relative to; null: nothing.
+  std::vector<Lack> lacks_of(const ShiftTerm& main, Expr at, const std::vector<ShiftTerm>& others) {
     std::vector<Lack> lacks;
     const auto lack_of = [&](const ShiftFactors& along) -> Lack& {
       for (Lack& l : lacks) {
@@ -149,33 +169,30 @@ class Taking {
       Expr& sum = rest ? l.inside : l.outside;
       sum = plus(pool_, sum, product(pool_, {}, rest.value_or(t.row)), t.is_negative);
     }
-    Expr inside = element(acc, pool_);
-    Expr outside;
-    for (const Lack& l : lacks) {
-      Let all{names_.fresh(fmt::format("{}.all", let.name.str())),
-              {},
-              DType::F32,
-              sum_of(l.along.empty() ? Expr() : product(pool_, {}, l.along), operand)};
-      for (const ir::Axis& a : let.axes) {
-        if (expr::depends_on(all.body, pool_.index(a.name))) all.axes.push_back(a);
-      }
-      const Expr value = element(all, pool_);
-      if (l.inside) inside = plus(pool_, inside, pool_.binary(Op::Mul, l.inside, value), false);
-      if (l.outside) outside = plus(pool_, outside, pool_.binary(Op::Mul, l.outside, value), false);
-      before.push_back(std::move(all));
+    return lacks;
+  }
+
+  // The sum of the operand times these factors, for all rows.
+  Let sum_along(const Let& let, const ShiftFactors& along, Expr operand) {
+    Let all{names_.fresh(fmt::format("{}.all", let.name.str())),
+            {},
+            DType::F32,
+            sum_of(along.empty() ? Expr() : product(pool_, {}, along), operand)};
+    for (const ir::Axis& a : let.axes) {
+      if (expr::depends_on(all.body, pool_.index(a.name))) all.axes.push_back(a);
     }
-    before.push_back(std::move(acc));
-    Let out = let;
-    out.body = product(pool_, inside, main.row);
-    if (outside) out.body = pool_.binary(Op::Add, out.body, outside);
-    // A sum of nothing is 0, whatever a mean of nothing is.
+    return all;
+  }
+
+  // A sum of nothing is 0, whatever a mean of nothing is.
+  Expr zero_of_nothing(Expr sum) {
     const Expr zero = pool_.constant(0, DType::F32);
     for (Expr extent : extents_) {
       const Expr has_terms = pool_.binary(Op::Ge, extent, pool_.integer(1));
       if (facts_.prove(has_terms) == expr::Truth::True) continue;
-      out.body = pool_.select(pool_.binary(Op::Le, extent, pool_.integer(0)), zero, out.body);
+      sum = pool_.select(pool_.binary(Op::Le, extent, pool_.integer(0)), zero, sum);
     }
-    return out;
+    return sum;
   }
 
   // The median of three elements of each row, in an equation of its own.
