@@ -14,7 +14,7 @@
 #include "ir/walk.h"
 #include "lower/tiles/point_reductions.h"
 #include "lower/tiles/tile_of_parts.h"
-#include "matile/ops.h"
+#include "matile/point_layout.h"
 
 namespace nautilus::lower {
 namespace {
@@ -363,9 +363,8 @@ std::optional<LoweredKernel> combine_in_last_tile(
     const LoweredKernel& kernel, const LoweredKernel& points,
     const std::map<std::string, ir::TensorType>& buffers, const target::Target& target,
     FreshNames& names, expr::ExprPool& pool, LastTileChoice& choice, std::string* why) {
-  const auto& body = points.kernel.as<matile::Kernel>().body;
   return LastTile(kernel, buffers, target, names, pool, choice, why)
-      .run(body[0].as<matile::Points>());
+      .run(matile::points_of(points.kernel.as<matile::Kernel>()));
 }
 
 }  // namespace nautilus::lower

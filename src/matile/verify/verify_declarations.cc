@@ -33,6 +33,8 @@ class DeclarationRules {
       }
       case Kind::Decisions:
         return;
+      case Kind::LayoutLines:
+        return v_.fail("a `layout` stands before `points`");
       case Kind::Ring: {
         const auto& ring = op.as<Ring>();
         scope_.declare(ring.name);
