@@ -10,6 +10,7 @@
 #include "decision/decisions.h"
 #include "diag/diagnostic.h"
 #include "ir/walk.h"
+#include "matile/ops.h"
 
 namespace nautilus::compile {
 namespace {
@@ -67,7 +68,7 @@ std::string contents_text(const ir::Block& block) {
   size_t all = 0;
   const auto& lines = decision::kernel_vocabulary();
   ir::for_each_op(block, [&](const ir::Op& op) {
-    const bool is_line = op.is<decision::Decisions>() ||
+    const bool is_line = op.is<decision::Decisions>() || op.is<matile::EachPoints>() ||
                          std::find(lines.begin(), lines.end(), &op.info()) != lines.end();
     if (is_line) return;
     ++counts[op.info().mnemonic()];

@@ -7,6 +7,7 @@
 #include "emit/writer.h"
 #include "expr/walk.h"
 #include "ir/walk.h"
+#include "matile/point_layout.h"
 
 namespace nautilus::emit {
 namespace {
@@ -176,7 +177,7 @@ GlobalTensors collect_params(const ir::Program& program, const matile::Kernel& k
     }
     globals.emplace(t, std::move(global));
   }
-  const bool is_scalar_code = !kernel.body.empty() && kernel.body[0].is<matile::Points>();
+  const bool is_scalar_code = matile::find_points(kernel) != nullptr;
   for (const std::string& s : used.scalars)
     add(scalar_kind(scalar_dtype(program, s), is_scalar_code), identifier(s), s);
   round_up(used.maps.empty() ? 8 : 64);

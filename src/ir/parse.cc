@@ -122,8 +122,10 @@ class Parser {
       if (i->mnemonic() == head.text) info = i;
     }
     if (!info) {
-      const std::string what =
-          known_ == &level_->ops ? fmt::format("an op of level {}", level_->name) : "a decision";
+      const std::string what = known_ == &level_->ops
+                                   ? fmt::format("an op of level {}", level_->name)
+                               : owner_ ? fmt::format("a line of `{}`", owner_->mnemonic())
+                                        : "a decision";
       auto& d =
           sink_.report(Code::BadOp, head.span, fmt::format("`{}` is not {}", head.text, what));
       std::vector<std::string> names;
@@ -284,10 +286,15 @@ class Parser {
 
   bool body(const OpInfo& info, Block& out, const void* data, int column) {
     const auto* outer = known_;
-    if (info.vocabulary) known_ = info.vocabulary;
+    const auto* outer_owner = owner_;
+    if (info.vocabulary) {
+      known_ = info.vocabulary;
+      owner_ = &info;
+    }
     if (known_ == &level_->ops && level_->open) level_->open(info, data, scope_);
     const bool ok = block(out, column);
     known_ = outer;
+    owner_ = outer_owner;
     return ok;
   }
 
@@ -340,7 +347,8 @@ class Parser {
   const std::vector<const Level*>& levels_;
   const Level* level_ = nullptr;
   const std::vector<const OpInfo*>* known_ = nullptr;  // ops that are allowed here
-  const OpInfo* open_op_ = nullptr;                    // the op being read
+  const OpInfo* owner_ = nullptr;    // in whose block they are, where it has ops of its own
+  const OpInfo* open_op_ = nullptr;  // the op being read
   expr::ExprPool& pool_;
   diag::Sink& sink_;
   expr::SyntaxPool syntax_;

@@ -50,6 +50,8 @@ NAUT_DEFINE_OP(Vote)
 NAUT_DEFINE_OP(Ticket)
 NAUT_DEFINE_OP(Store)
 NAUT_DEFINE_OP(Put)
+NAUT_DEFINE_OP(EachPoints)
+NAUT_DEFINE_OP(LayoutLines)
 NAUT_DEFINE_OP(Points)
 NAUT_DEFINE_OP(Value)
 NAUT_DEFINE_OP(Assign)
@@ -61,6 +63,20 @@ NAUT_DEFINE_OP(Write)
 NAUT_DEFINE_OP(Scatter)
 NAUT_DEFINE_OP(Sort)
 NAUT_DEFINE_OP(Search)
+
+const std::vector<const ir::OpInfo*>& layout_vocabulary() {
+  static const std::vector<const ir::OpInfo*> all = {
+      &decision::Resident::info(), &decision::Lanes::info(),   &EachPoints::info(),
+      &decision::Across::info(),   &decision::Spread::info(),  &decision::Patch::info(),
+      &decision::Held::info(),     &decision::Private::info(), &decision::Unroll::info(),
+      &decision::Windows::info(),  &decision::Threads::info()};
+  return all;
+}
+
+const std::vector<std::string_view>& words(LastPoints) {
+  static const std::vector<std::string_view> spellings = {"whole", "ragged"};
+  return spellings;
+}
 
 const std::vector<std::string_view>& words(SortFirst) {
   static const std::vector<std::string_view> spellings = {"largest", "smallest"};

@@ -10,9 +10,13 @@
 //         assign acc = acc + f32(A[i, k]) * f32(B[k, j])
 //       write Y[i, j] = bf16(acc)
 //
-// A point with a long reduction has a warp; neighbouring lanes read neighbouring elements:
+// A `layout` before the points says how threads compute them, in the words of schedules
+// (decision/row_and_point_lines.h). A point with a long reduction has a warp; neighbouring lanes
+// read neighbouring elements:
 //
-//     points i < M by 32
+//     layout
+//       lanes 32
+//     points i < M
 //       value least : i64 = i64(inf)
 //       share k up K
 //         assign least = min(least, A[i, k])
@@ -22,7 +26,10 @@
 // The lanes of a warp, or all threads of a CTA, may also walk along the steps of a scan together,
 // with several steps of a thread in each round:
 //
-//     points i < M by 256 threads 256
+//     layout
+//       lanes 256
+//       threads 256
+//     points i < M
 //       value carry : f32 = 0.0
 //       walk t up T each 16 vector 4
 //         value x : f32 = X[i, t]
@@ -33,19 +40,27 @@
 //
 // A thread may have several neighbouring points, for which places and loops are the same:
 //
-//     points i < M, j < N beside 4
+//     layout
+//       each 4
+//     points i < M, j < N
 //
 // or spread over the tile of its CTA, so that neighbouring threads still have neighbouring points:
 //
-//     points i < M, j < N spread 64 apart 2 down 4
+//     layout
+//       spread 64 apart 2 down 4
+//     points i < M, j < N
 //
 // or a patch along two axes; its rows and columns share their loads:
 //
-//     points n < B, f < F, i < H, j < W patch f high 8 over i wide 8
+//     layout
+//       patch f 8 by i 8
+//     points n < B, f < F, i < H, j < W
 //
 // Lanes of a point, a warp's or all of a CTA, may put a row in order:
 //
-//   points i < M by 32
+//   layout
+//     lanes 32
+//   points i < M
 //     sort j < N each 8 largest X[i, j] when X[i, j] == X[i, j] place p to 8
 //       write V[i, p] = where(p < N, X[i, j], -inf)
 //
@@ -63,91 +78,60 @@
 
 namespace nautilus::matile {
 
-struct Points {
-  static constexpr std::string_view kFormat =
-      "points $axes{ by $lanes_per_point}{ beside $points_per_thread}{ line $points_of_line}{ "
-      "across $across}{ of $points_across}{ lines $lines_across}{ spread $spread}{ apart "
-      "$points_apart}{ down "
-      "$points_down}{ patch $patch}{ high $patch_high}{ over $patch_over}{ wide $patch_wide}{ held "
-      "$held}{ unroll $unroll}{ windows $windows}{ threads $threads}{ resident $resident}{ own "
-      "$own}$body";
+// Whether the last thread along the last axis may have fewer points than the others.
+enum class LastPoints : uint8_t { Whole, Ragged };
+const std::vector<std::string_view>& words(LastPoints);
+
+// A line of a layout; all others are lines of schedules as they are.
+struct EachPoints {
+  static constexpr std::string_view kFormat = "each $points{ $last}";
   static constexpr std::string_view kDoc =
-      "The block is run by one thread for each point of the axes, which are numbered with the last "
-      "axis fastest. threads n: a CTA has n threads, a multiple of a warp; without it as many as "
-      "the "
-      "target has for points (128). by n: by n lanes of a warp (2 to 32, a power of 2), which has "
-      "32 / n points beside each other, or by all threads of a CTA (a `walk` alone); all "
-      "lanes compute the same but in `share`, and "
-      "one of them writes. beside n: a thread has n points beside each other along the last axis "
-      "(2, 4 or 8; the plan launches it for whole multiples of n), each with values of its own; "
-      "they walk the same loops, and nothing branches. line n: the same for any size, the last "
-      "points of a line are fewer; elements that lie beside each other are loaded and stored as "
-      "vectors. across axis of n: besides, n points along another axis for each of a line, in "
-      "tiles "
-      "of the two axes that a CTA has; lines n: n of its threads are along the last axis; elements "
-      "that lie beside each other along that axis are loaded as vectors. Nothing loops then. "
-      "spread w apart a down d: a CTA has a tile of the last two axes; w of its threads are beside "
-      "each other along the last one, the others along the one before. A thread has a points along "
-      "the last axis, w of them apart, for each of d points beside each other along the one "
-      "before; with line, d lines below each other instead (a is 1, and nothing loops). "
-      "patch f high a over i wide b: a thread has a points beside each other along one axis for "
-      "each of b along another; what does not change along an axis is loaded once for its points. "
-      "CTAs beside each other have the same points but for those along f, so that all threads of a "
-      "CTA read the same of what changes along f alone. Threads at the end of an axis have the "
-      "last "
-      "points of it, and leave those to others that these write. "
-      "held n: where loops whose turns are not known have at most n, what their first turns read "
-      "stays in registers for the loops behind; where they have more, it is read again. "
-      "unroll n: n turns of a loop that only loads and computes are written one after the other, "
-      "where their number is not known. "
-      "windows n: loops of known turns, with all loops in them, are written out turn by turn if "
-      "they have at most n. "
-      "resident n: registers of a thread are limited so that n CTAs share a multiprocessor. "
-      "own t: each CTA has a copy of the tensor t in shared memory, which its points scatter to; "
-      "CTAs take blocks of points in turn, and combine their copies with the tensor at their end. "
-      "Stands alone in its kernel.";
+      "In a `layout`: a thread has so many neighbouring points along the last axis (2, 4 or 8), "
+      "each with values of its own. They walk the same loops, and nothing branches. The plan "
+      "launches the kernel only where the extent of the axis is a multiple. ragged: for any "
+      "extent, the last thread has fewer points; elements that are neighbours in memory are loaded "
+      "and stored as vectors.";
+  ir::OptionalInt points;
+  LastPoints last = LastPoints::Whole;
+  static void fields(auto& s, auto&& f) {
+    f("points", s.points);
+    f("last", s.last);
+  }
+  static const ir::OpInfo& info();
+};
+
+// The lines that a layout may have, in the order in which lowering writes them.
+const std::vector<const ir::OpInfo*>& layout_vocabulary();
+
+struct LayoutLines {
+  static constexpr std::string_view kFormat = "layout$body";
+  static constexpr std::string_view kDoc =
+      "Before `points`: which threads compute which points. Each line stands at most once, in any "
+      "order, and means what it means in a schedule (`nautilus print --ops layout`). Without a "
+      "`layout` each point has one thread, and a CTA has as many as the target says (128). All "
+      "lanes of a point compute the same but in `share`, and one of them writes; if they are all "
+      "threads of a CTA, they `walk` or `sort` together. `across` needs `each n ragged`. `spread` "
+      "with `each n ragged` has lines of points 1 apart. In both cases nothing loops. With a "
+      "`patch`, CTAs with neighbouring numbers have the same points but for those along its first "
+      "axis, so that all threads of a CTA read the same of what changes along that axis alone; "
+      "threads at the end of an axis have its last points, and do not write those that others "
+      "write. `private on`: CTAs take blocks of points in turn, and the launch says how many CTAs "
+      "there are.";
+  ir::Block body;
+  static void fields(auto& s, auto&& f) { f("body", s.body); }
+  static const ir::OpInfo& info();
+  static const std::vector<const ir::OpInfo*>& vocabulary() { return layout_vocabulary(); }
+};
+
+struct Points {
+  static constexpr std::string_view kFormat = "points $axes$body";
+  static constexpr std::string_view kDoc =
+      "The block is run for each point of the axes, which are numbered with the last axis fastest: "
+      "by one thread, or as the `layout` before it says. Nothing else stands in its kernel.";
   ir::Axes axes;
-  ir::OptionalInt lanes_per_point;
-  ir::OptionalInt points_per_thread;
-  ir::OptionalInt points_of_line;
-  ir::Name across;
-  ir::OptionalInt points_across;
-  ir::OptionalInt lines_across;
-  ir::OptionalInt spread;
-  ir::OptionalInt points_apart;
-  ir::OptionalInt points_down;
-  ir::Name patch;
-  ir::OptionalInt patch_high;
-  ir::Name patch_over;
-  ir::OptionalInt patch_wide;
-  ir::OptionalInt held;
-  ir::OptionalInt unroll;
-  ir::OptionalInt windows;
-  ir::OptionalInt threads;
-  ir::OptionalInt resident;
-  ir::Name own;
   ir::Block body;
   static void fields(auto& s, auto&& f) {
     f("axes", s.axes);
-    f("lanes_per_point", s.lanes_per_point);
-    f("points_per_thread", s.points_per_thread);
-    f("points_of_line", s.points_of_line);
-    f("across", s.across);
-    f("points_across", s.points_across);
-    f("lines_across", s.lines_across);
-    f("spread", s.spread);
-    f("points_apart", s.points_apart);
-    f("points_down", s.points_down);
-    f("patch", s.patch);
-    f("patch_high", s.patch_high);
-    f("patch_over", s.patch_over);
-    f("patch_wide", s.patch_wide);
-    f("held", s.held);
-    f("unroll", s.unroll);
-    f("windows", s.windows);
-    f("threads", s.threads);
-    f("resident", s.resident);
-    f("own", s.own);
     f("body", s.body);
   }
   static const ir::OpInfo& info();

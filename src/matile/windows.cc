@@ -5,6 +5,7 @@
 
 #include "expr/walk.h"
 #include "ir/walk.h"
+#include "matile/point_layout.h"
 #include "matile/read_values.h"
 
 namespace nautilus::matile {
@@ -58,10 +59,12 @@ bool is_window(const Loop& l) {
          });
 }
 
-std::set<int64_t> sizes_of_windows(const Points& points) {
+std::set<int64_t> sizes_of_windows(const Kernel& kernel) {
+  const Points& points = points_of(kernel);
+  const PointLayout layout = point_layout(kernel);
   std::set<int64_t> out;
-  if (points.lanes_per_point || reads_by_values(points)) return out;
-  if (points.patch) {
+  if (layout.lanes || reads_by_values(points)) return out;
+  if (layout.patch) {
     ir::for_each_op(points.body, [&](const ir::Op& op) {
       const auto* l = op.get<Loop>();
       const int64_t turns = l ? all_turns(*l) : 0;
@@ -70,7 +73,7 @@ std::set<int64_t> sizes_of_windows(const Points& points) {
     return out;
   }
   const int64_t turns = window_turns(points.body);
-  const bool has_several = points.spread || points.points_of_line || points.held;
+  const bool has_several = layout.spread || layout.is_ragged() || layout.held;
   if (turns > 0 && (has_several || has_condition(points.body))) out.insert(turns);
   return out;
 }

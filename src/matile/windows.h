@@ -24,6 +24,6 @@ bool is_window(const Loop& l);
 // Turns that the line `windows` can name. Patches write out each window for itself, also those in
 // others; all other kernels write out either every window or none. Empty where nothing is gained:
 // a thread has one point at a time, and no condition to ask once for a whole window.
-std::set<int64_t> sizes_of_windows(const Points& points);
+std::set<int64_t> sizes_of_windows(const Kernel& kernel);
 
 }  // namespace nautilus::matile

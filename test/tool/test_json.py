@@ -24,6 +24,7 @@ CASES = [
     (["print", "--codes", "--json"], (0,), None),
     (["print", "--ops", "matile", "--json"], (0,), None),
     (["print", "--ops", "decisions", "--json"], (0,), None),
+    (["print", "--ops", "layout", "--json"], (0,), None),
     (["print", "golden/softmax_4096.matile", "--resources", "--json"], (0,), "text"),
     (["eval", GOOD, "--json"], (0,), "outputs"),
     (["opt", "--list", "--json"], (0,), None),

@@ -12,6 +12,7 @@
 #include "driver/load/hints.h"
 #include "ir/print.h"
 #include "json_output.h"
+#include "matile/ops.h"
 #include "matile/resources_text.h"
 #include "schedule/fusion/statement_text.h"
 #include "spec/language/library.h"
@@ -45,19 +46,19 @@ void show_op(const ir::OpInfo& info, bool as_json, nlohmann::json& list) {
 
 int print_ops(const std::string& name, bool as_json) {
   nlohmann::json list = nlohmann::json::array();
-  if (name == "decisions") {
-    for (const ir::OpInfo* info : decision::vocabulary()) show_op(*info, as_json, list);
-    if (as_json) write_json(list);
-    return kOk;
-  }
   const ir::Level* level = driver::find_level(name);
-  if (!level) {
-    usage_error(fmt::format(
-        "there is no level `{}`; levels are spec, scalar, vrtile and matile (or `decisions`)",
-        name));
+  const auto* ops = name == "decisions" ? &decision::vocabulary()
+                    : name == "layout"  ? &matile::layout_vocabulary()
+                    : level             ? &level->ops
+                                        : nullptr;
+  if (!ops) {
+    usage_error(
+        fmt::format("there is no level `{}`; levels are spec, scalar, vrtile and matile (or "
+                    "`decisions`, `layout`)",
+                    name));
     return kUsageError;
   }
-  for (const ir::OpInfo* info : level->ops) show_op(*info, as_json, list);
+  for (const ir::OpInfo* info : *ops) show_op(*info, as_json, list);
   if (as_json) write_json(list);
   return kOk;
 }
@@ -237,7 +238,9 @@ void add_print(CLI::App& app, int& exit_code) {
   c->add_option("--target", o->target, kTargetHelp);
   c->add_flag("--library", o->library, "the standard library");
   c->add_flag("--words", o->words, "keywords, reducers, dtypes and functions of the language");
-  c->add_option("--ops", o->ops, "the ops of a level with their meaning, or `decisions`");
+  c->add_option(
+      "--ops", o->ops,
+      "the ops of a level with their meaning, or `decisions`, or the lines of a `layout`");
   c->add_flag("--codes", o->codes, "all message codes");
   c->add_flag("--json", o->json, "text and messages as JSON");
   c->footer("Example: nautilus print --level scalar examples/attention.naut");

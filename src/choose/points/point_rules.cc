@@ -5,6 +5,7 @@
 
 #include "choose/points/scatter_axes.h"
 #include "choose/points/sort_shapes.h"
+#include "matile/point_layout.h"
 #include "matile/windows.h"
 
 namespace nautilus::choose {
@@ -56,14 +57,13 @@ lower::SortShape PointRules::sort(expr::Expr count) {
 decision::Merge PointRules::merge(int64_t kept) { return merge_shape(kept, kept, 1, target_); }
 
 // The longest ones with turns, for all points of a thread, that the target has room for.
-int64_t PointRules::windows(const matile::Points& p) {
-  const int64_t along =
-      p.points_of_line.value_or(p.points_apart.value_or(p.points_per_thread.value_or(1)));
-  const int64_t points = p.patch ? p.patch_high.value_or(1) * p.patch_wide.value_or(1)
-                                 : along * p.points_across.value_or(1) * p.points_down.value_or(1);
-  const int64_t most = (p.patch ? target_.points.patch_turns : target_.points.unrolled) / points;
+int64_t PointRules::windows(const matile::Kernel& kernel) {
+  const matile::PointLayout layout = matile::point_layout(kernel);
+  const bool is_patch = layout.patch.has_value();
+  const int64_t points = layout.points_of_thread();
+  const int64_t most = (is_patch ? target_.points.patch_turns : target_.points.unrolled) / points;
   int64_t turns = 0;
-  for (const int64_t n : matile::sizes_of_windows(p)) {
+  for (const int64_t n : matile::sizes_of_windows(kernel)) {
     if (n <= most) turns = std::max(turns, n);
   }
   return turns;
@@ -71,15 +71,17 @@ int64_t PointRules::windows(const matile::Points& p) {
 
 // Of windows, patches and scans along memory, which wait for loads with registers full of elements;
 // registers of others are as the compiler of the text takes them.
-int64_t PointRules::resident(const matile::Points& points, int64_t threads) {
+int64_t PointRules::resident(const matile::Kernel& kernel, int64_t threads) {
   const target::Points& choice = target_.points;
-  const bool is_window = points.spread && !points.points_of_line;
+  const matile::Points& points = matile::points_of(kernel);
+  const matile::PointLayout layout = matile::point_layout(kernel);
+  const bool is_window = layout.spread && !layout.is_ragged();
   const bool is_walk = std::any_of(points.body.begin(), points.body.end(),
                                    [](const ir::Op& op) { return op.is<matile::LaneLoop>(); });
   // More sums of a thread leave registers for fewer of them.
-  const int64_t sums = points.patch_high.value_or(1) * points.patch_wide.value_or(1);
+  const int64_t sums = layout.patch ? layout.points_of_thread() : 1;
   const int64_t more = std::max<int64_t>(sums / choice.patch_usual, 1);
-  const int64_t all = points.patch ? choice.patch_threads / more
+  const int64_t all = layout.patch ? choice.patch_threads / more
                       : is_window  ? choice.window_threads
                       : is_walk    ? choice.walk_resident
                                    : 0;

@@ -21,8 +21,8 @@ class PointRules : public lower::PointAnswers {
   lower::SortShape sort(expr::Expr count) override;
   decision::Merge merge(int64_t kept) override;
   int64_t turns(const lower::TurnFacts& facts) override;
-  int64_t windows(const matile::Points& points) override;
-  int64_t resident(const matile::Points& points, int64_t threads) override;
+  int64_t windows(const matile::Kernel& kernel) override;
+  int64_t resident(const matile::Kernel& kernel, int64_t threads) override;
   std::vector<ir::Block> part_alternatives() override;
   std::optional<decision::Serves> serves(const lower::ServedFacts& facts) override;
   decision::LastTile last_tile(const lower::LastTileFacts& facts) override;

@@ -16,6 +16,7 @@
 #include "driver/kernels/scheduling.h"
 #include "ir/print.h"
 #include "matile/ops.h"
+#include "matile/point_layout.h"
 
 namespace nautilus::driver {
 namespace {
@@ -98,7 +99,7 @@ TEST_P(ExplainPasses, EveryKernelHasItsKind) {
     const bool is_points =
         note->form == decision::Form::Points || note->form == decision::Form::Parts ||
         note->form == decision::Form::Scatter || note->form == decision::Form::Sort;
-    EXPECT_EQ(is_points, kernel->body[0].is<matile::Points>());
+    EXPECT_EQ(is_points, matile::find_points(*kernel) != nullptr);
     EXPECT_FALSE(note->statement.empty());
     auto& seen = alternatives[{note->statement, note->form}];
     EXPECT_TRUE(seen.emplace(note->alternative, note->in_front_of.empty() ? "" : name).second);
@@ -110,14 +111,14 @@ TEST_P(ExplainPasses, EveryKernelHasItsKind) {
     EXPECT_FALSE(files_in(alternative).empty()) << alternative;
     if (!is_points || !note->in_front_of.empty() || note->form == decision::Form::Sort) continue;
     // The notes about a point kernel match the kernel.
-    const auto& points = kernel->body[0].as<matile::Points>();
-    int64_t of_thread = points.points_of_line.value_or(points.points_per_thread.value_or(1));
-    for (const ir::Op& step : points.body) {
+    const matile::PointLayout layout = matile::point_layout(*kernel);
+    int64_t of_thread = layout.neighbours();
+    for (const ir::Op& step : matile::points_of(*kernel).body) {
       if (const auto* walk = step.get<matile::LaneLoop>()) of_thread = *walk->each;
     }
     for (const ir::Op& line : note->lines) {
       if (const auto* lanes = line.get<decision::Lanes>()) {
-        EXPECT_EQ(lanes->count, points.lanes_per_point.value_or(1));
+        EXPECT_EQ(lanes->count, layout.lanes.value_or(1));
       }
       if (const auto* each = line.get<decision::Each>()) {
         EXPECT_EQ(each->points, of_thread);

@@ -8,6 +8,7 @@
 #include "expr/walk.h"
 #include "ir/target_of.h"
 #include "matile/ops.h"
+#include "matile/point_layout.h"
 #include "matile/resources.h"
 #include "schedule/fusion/fusion_check.h"
 #include "schedule/fusion/statement.h"
@@ -40,10 +41,8 @@ std::optional<ir::Environment> usual_call(const ir::Program& program,
 
 int threads_of(const matile::Kernel& kernel, const ir::Program& program) {
   const target::Target& target = ir::target_of(program);
-  for (const ir::Op& op : kernel.body) {
-    if (const auto* points = op.get<matile::Points>())
-      return static_cast<int>(points->threads.value_or(target.points.threads));
-  }
+  if (matile::find_points(kernel))
+    return static_cast<int>(matile::point_layout(kernel).threads.value_or(target.points.threads));
   return matile::resources_of(kernel, target).threads;
 }
 

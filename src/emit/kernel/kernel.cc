@@ -11,6 +11,7 @@
 #include "expr/walk.h"
 #include "ir/decl.h"
 #include "ir/walk.h"
+#include "matile/point_layout.h"
 #include "target/target.h"
 
 namespace nautilus::emit {
@@ -167,9 +168,8 @@ std::vector<KernelText> emit_kernels(const ir::Program& program, expr::ExprPool&
   for (const Op& op : program.body) {
     const auto* kernel = op.get<matile::Kernel>();
     if (!kernel) continue;
-    const bool is_scalar_code = !kernel->body.empty() && kernel->body[0].is<matile::Points>();
-    out.push_back(is_scalar_code ? emit_points(program, *kernel, pool)
-                                 : KernelEmitter(program, *kernel, pool).run());
+    out.push_back(matile::find_points(*kernel) ? emit_points(program, *kernel, pool)
+                                               : KernelEmitter(program, *kernel, pool).run());
   }
   return out;
 }

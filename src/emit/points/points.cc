@@ -20,7 +20,7 @@ KernelText emit_points(const ir::Program& program, const matile::Kernel& kernel,
   text.threads = static_cast<int>(grid.threads);
   scope.globals = collect_params(program, kernel, text);
   scope.out.line("// {} threads, {}", grid.threads, grid.described());
-  if (const auto resident = scope.points().resident)
+  if (const auto resident = matile::point_layout(kernel).resident)
     scope.out.open("KERNEL_MIN_CTAS({}, {}, {}) {{", text.name, grid.threads, *resident);
   else
     scope.out.open("KERNEL({}, {}) {{", text.name, grid.threads);

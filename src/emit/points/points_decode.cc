@@ -231,7 +231,7 @@ void decode_patch(PointsScope& scope, const ir::Axes& axes, bool is_early) {
 
 void decode_grid(PointsScope& scope, bool is_early) {
   const ir::Axes& axes = scope.points().axes;
-  if (scope.points().own)
+  if (scope.grid.is_private)
     decode_turns(scope, axes);
   else if (scope.grid.is_patch)
     decode_patch(scope, axes, is_early);

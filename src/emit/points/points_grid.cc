@@ -7,34 +7,37 @@
 
 namespace nautilus::emit {
 
-PointsGrid::PointsGrid(const ir::Program& program, const matile::Points& points,
+PointsGrid::PointsGrid(const ir::Program& program, const matile::Kernel& kernel,
                        expr::ExprPool& pool)
-    : warp(ir::target_of(program).limits.warp_threads),
-      threads(points.threads.value_or(ir::target_of(program).points.threads)),
-      lanes(points.lanes_per_point.value_or(1)),
-      points_per_thread(points.points_of_line.value_or(points.points_per_thread.value_or(1))),
-      is_line(points.points_of_line.has_value()),
-      last(pool.index(points.axes.back().name)),
-      held(points.held.value_or(0)),
-      unroll(points.unroll.value_or(1)),
-      windows(points.windows.value_or(0)) {
-  if (points.across) {
-    across = pool.index(points.across);
-    points_across = *points.points_across;
-    lines_across = points.lines_across.value_or(1);
+    : warp(ir::target_of(program).limits.warp_threads) {
+  const ir::Axes& axes = matile::points_of(kernel).axes;
+  const matile::PointLayout layout = matile::point_layout(kernel);
+  threads = layout.threads.value_or(ir::target_of(program).points.threads);
+  lanes = layout.lanes.value_or(1);
+  points_per_thread = layout.neighbours();
+  is_line = layout.is_ragged();
+  last = pool.index(axes.back().name);
+  held = layout.held.value_or(0);
+  unroll = layout.unroll.value_or(1);
+  windows = layout.windows.value_or(0);
+  is_private = layout.is_private;
+  if (layout.across) {
+    across = pool.index(layout.across->axis);
+    points_across = *layout.across->points;
+    lines_across = layout.across->lines.value_or(1);
   }
-  if (points.spread) {
-    spread = *points.spread;
-    if (!is_line) points_per_thread = points.points_apart.value_or(1);
-    points_across = points.points_down.value_or(1);
-    if (points.axes.size() > 1) across = pool.index(points.axes[points.axes.size() - 2].name);
+  if (layout.spread) {
+    spread = *layout.spread->threads;
+    if (!is_line) points_per_thread = layout.spread->apart.value_or(1);
+    points_across = layout.spread->down.value_or(1);
+    if (axes.size() > 1) across = pool.index(axes[axes.size() - 2].name);
   }
-  if (points.patch) {
+  if (layout.patch) {
     is_patch = true;
-    across = pool.index(points.patch);
-    points_across = points.patch_high.value_or(1);
-    last = pool.index(points.patch_over);
-    points_per_thread = points.patch_wide.value_or(1);
+    across = pool.index(layout.patch->rows);
+    points_across = layout.patch->high.value_or(1);
+    last = pool.index(layout.patch->columns);
+    points_per_thread = layout.patch->wide.value_or(1);
     spread = 1;
   }
 }

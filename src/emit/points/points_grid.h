@@ -7,12 +7,12 @@
 #include <string>
 
 #include "expr/expr.h"
-#include "matile/ops.h"
+#include "matile/point_layout.h"
 
 namespace nautilus::emit {
 
 struct PointsGrid {
-  PointsGrid(const ir::Program& program, const matile::Points& points, expr::ExprPool& pool);
+  PointsGrid(const ir::Program& program, const matile::Kernel& kernel, expr::ExprPool& pool);
 
   bool has_several() const { return points_per_thread > 1 || across; }
   bool has_tile() const { return across || spread > 0; }
@@ -37,6 +37,7 @@ struct PointsGrid {
   int64_t held = 0;          // turns of loops whose elements stay in registers, at most
   int64_t unroll = 1;        // turns of a loop written one after the other
   int64_t windows = 0;       // most turns of a window that is written out
+  bool is_private = false;   // each CTA has a copy of the result
 };
 
 }  // namespace nautilus::emit

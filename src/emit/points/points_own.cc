@@ -19,7 +19,7 @@ struct Copy {
 };
 
 Copy copy_of(const PointsScope& scope) {
-  const ir::TensorType& type = scope.global(scope.points().own).type;
+  const ir::TensorType& type = scope.global(matile::scattered_result(scope.points())).type;
   Copy out{type.dtype, expr::bytes(type.dtype), 1, type.dims};
   for (const Expr n : type.dims) out.count *= n.integer();
   return out;
@@ -40,7 +40,7 @@ void open_elements(PointsScope& scope, const Copy& copy) {
 }  // namespace
 
 std::optional<expr::Reducer> reducer_of_own(const PointsScope& scope) {
-  if (!scope.points().own) return std::nullopt;
+  if (!scope.grid.is_private) return std::nullopt;
   return scope.points().body.back().as<matile::Scatter>().reducer;
 }
 
@@ -71,7 +71,7 @@ void scatter_to_own(PointsScope& scope, const matile::Scatter& s) {
 
 void end_own(PointsScope& scope, expr::Reducer reducer) {
   const Copy copy = copy_of(scope);
-  const ir::Name result = scope.points().own;
+  const ir::Name result = matile::scattered_result(scope.points());
   Writer& out = scope.out;
   out.close();
   out.line("sync_cta();");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The copy of a result that each CTA of a kernel has in shared memory (`own` of points): what it
+// The copy of a result that each CTA of a kernel has in shared memory (`private on`): what it
 // begins with, how points combine with it, and how it is combined with the result in memory.
 #pragma once
 

@@ -32,7 +32,7 @@ bool is_reserved(std::string_view name) {
 
 PointsScope::PointsScope(const ir::Program& of, const matile::Kernel& printed,
                          expr::ExprPool& given_pool)
-    : program(of), kernel(printed), pool(given_pool), grid(of, points(), given_pool) {
+    : program(of), kernel(printed), pool(given_pool), grid(of, printed, given_pool) {
   for (const ir::Op& op : program.body) {
     if (const auto* dim = op.get<ir::Dim>()) facts.add_size(pool.index(dim->name));
     if (const auto* fact = op.get<ir::Fact>()) facts.assume(fact->condition);

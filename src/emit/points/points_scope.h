@@ -60,7 +60,7 @@ struct PatchNames {
 struct PointsScope {
   PointsScope(const ir::Program& of, const matile::Kernel& printed, expr::ExprPool& given_pool);
 
-  const matile::Points& points() const { return kernel.body[0].as<matile::Points>(); }
+  const matile::Points& points() const { return matile::points_of(kernel); }
   // A name that nothing has yet.
   std::string fresh(std::string_view stem);
   void take(const std::string& name) { taken_.insert(name); }

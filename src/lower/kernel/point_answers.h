@@ -59,9 +59,9 @@ class PointAnswers {
   // Turns that are written one after the other.
   virtual int64_t turns(const TurnFacts& facts) = 0;
   // Turns of the longest windows that are written out, of a kernel that has some.
-  virtual int64_t windows(const matile::Points& points) = 0;
+  virtual int64_t windows(const matile::Kernel& kernel) = 0;
   // CTAs that registers are left for; 1: as the compiler of the text takes them.
-  virtual int64_t resident(const matile::Points& points, int64_t threads) = 0;
+  virtual int64_t resident(const matile::Kernel& kernel, int64_t threads) = 0;
   // The lines of the kernels that put parts together; those that cannot be made are left out.
   virtual std::vector<ir::Block> part_alternatives() = 0;
   // Sizes that the plan launches such an alternative for; nothing: there are none.

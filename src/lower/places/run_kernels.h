@@ -4,7 +4,10 @@
 //
 //   let runs = (N + 8191) / 8192
 //   kernel Y_run_kernel
-//     points i < M, run < runs by 1024 threads 1024
+//     layout
+//       lanes 1024
+//       threads 1024
+//     points i < M, run < runs
 //       sort j < 8192 each 8 smallest X[i, run * 8192 + j] when .. place place to 8192
 //         write Y_sorted[i, run * 8192 + place] = X[i, run * 8192 + j]
 //         write Y_index[i, run * 8192 + place] = i32(run * 8192 + j)

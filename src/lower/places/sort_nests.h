@@ -14,7 +14,9 @@
 //         where(P[i, j] == r and X[i, j] == X[i, j], X[i, j], -inf)
 //
 // becomes
-//   points i < M by 32
+//   layout
+//     lanes 32
+//   points i < M
 //     order j < N each 8 largest X[i, j] when X[i, j] == X[i, j] place p to 8
 //       if p < 8
 //         write V[i, p] = where(p < N and X[i, j] == X[i, j], max(-inf, X[i, j]), -inf)

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "matile/ops.h"
+#include "matile/point_layout.h"
 
 namespace nautilus::lower {
 
@@ -26,19 +26,19 @@ std::string own_results(LoweredKernel& parts, const std::map<std::string, ir::Te
                         const target::Target& target, int64_t ctas, ir::Name machine,
                         expr::ExprPool& pool) {
   auto kernel = parts.kernel.as<matile::Kernel>();
-  auto points = kernel.body[0].as<matile::Points>();
-  const auto* scatter = points.body.back().get<matile::Scatter>();
+  const auto* scatter = matile::points_of(kernel).body.back().get<matile::Scatter>();
   if (!scatter) return "its threads have results, not terms";
   if (!may_be_own(buffers.at(std::string(scatter->target.str())), target))
     return fmt::format(
         "a copy in shared memory has up to {} bytes, a number of elements of 4 or 8 bytes that is "
         "known when compiling",
         target.points.private_bytes);
-  points.own = scatter->target;
+  matile::PointLayout layout = matile::point_layout(kernel);
+  layout.is_private = true;
   auto launch = parts.launch.as<matile::Launch>();
   const Expr together = pool.binary(expr::Op::Mul, pool.integer(ctas), pool.index(machine));
   launch.grid = pool.binary(expr::Op::Min, launch.grid, together);
-  kernel.body[0] = ir::make(std::move(points));
+  matile::set_point_layout(kernel, layout);
   parts.kernel = ir::make(std::move(kernel));
   parts.launch = ir::make(std::move(launch));
   return "";

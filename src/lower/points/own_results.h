@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // CTAs of a kernel that scatters have copies of the result in shared memory:
 //
-//   points n < N                          points n < N own H
-//     scatter H[x[n]] sum 1     becomes     scatter H[x[n]] sum 1
-//   launch grid (N + 127) / 128           launch grid min((N + 127) / 128, sms * 16)
+//   points n < N                          layout
+//     scatter H[x[n]] sum 1     becomes     private on
+//   launch grid (N + 127) / 128           points n < N
+//                                           scatter H[x[n]] sum 1
+//                                         launch grid min((N + 127) / 128, sms * 16)
 //
 // There are as many CTAs as the machine has at a time, and each takes one block of points after the
 // other. Terms meet in shared memory, which is faster for few elements than the second-level cache,

@@ -8,7 +8,7 @@
 #include "ir/print.h"
 #include "lower/points/point_counts.h"
 #include "lower/points/points_loops.h"
-#include "matile/ops.h"
+#include "matile/point_layout.h"
 
 namespace nautilus::lower {
 namespace {
@@ -29,16 +29,13 @@ bool covers(const Serves& all, const Serves& some) {
          all.parts.value_or(1) <= some.parts.value_or(1);
 }
 
-const matile::Points& points_of(const LoweredKernel& parts) {
-  return parts.kernel.as<matile::Kernel>().body[0].as<matile::Points>();
-}
-
 // Threads with several points have whole lines of them; null: they always do.
 Expr is_whole(const LoweredKernel& parts, expr::ExprPool& pool) {
-  const matile::Points& points = points_of(parts);
-  const Expr last = points.axes.back().extent;
-  if (!points.points_per_thread || last.op() == EK::IntConst) return {};
-  const Expr rest = pool.binary(EK::Mod, last, pool.integer(*points.points_per_thread));
+  const auto& kernel = parts.kernel.as<matile::Kernel>();
+  const matile::PointLayout layout = matile::point_layout(kernel);
+  const Expr last = matile::points_of(kernel).axes.back().extent;
+  if (!layout.each || layout.is_ragged() || last.op() == EK::IntConst) return {};
+  const Expr rest = pool.binary(EK::Mod, last, pool.integer(layout.neighbours()));
   return pool.binary(EK::Eq, rest, pool.integer(0));
 }
 
@@ -51,7 +48,9 @@ void set_grid(LoweredKernel& parts, Expr grid) {
 }  // namespace
 
 PartsBySizes::PartsBySizes(const LoweredKernel& first, expr::ExprPool& pool)
-    : pool_(pool), points_(count_of(points_of(first).axes, pool)), parts_(parts_of(first)) {}
+    : pool_(pool),
+      points_(count_of(matile::points_of(first.kernel.as<matile::Kernel>()).axes, pool)),
+      parts_(parts_of(first)) {}
 
 std::optional<int64_t> PartsBySizes::points() const {
   if (points_.op() != EK::IntConst) return std::nullopt;

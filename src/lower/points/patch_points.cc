@@ -7,7 +7,7 @@
 #include "ir/walk.h"
 #include "lower/points/point_counts.h"
 #include "lower/points/points_loops.h"
-#include "matile/ops.h"
+#include "matile/point_layout.h"
 #include "matile/read_values.h"
 
 namespace nautilus::lower {
@@ -15,9 +15,9 @@ namespace nautilus::lower {
 bool patch(LoweredKernel& parts, const decision::Patch& line, int64_t threads,
            expr::ExprPool& pool) {
   auto kernel = parts.kernel.as<matile::Kernel>();
-  auto points = kernel.body[0].as<matile::Points>();
-  if (points.lanes_per_point || points.across || points.points_per_thread ||
-      points.points_of_line || points.spread || line.rows == line.columns ||
+  const matile::Points& points = matile::points_of(kernel);
+  matile::PointLayout layout = matile::point_layout(kernel);
+  if (layout.lanes || layout.across || layout.each || layout.spread || line.rows == line.columns ||
       matile::reads_by_values(points))
     return false;
   ir::Axes of_rows;
@@ -49,14 +49,11 @@ bool patch(LoweredKernel& parts, const decision::Patch& line, int64_t threads,
     if (const auto* l = op.get<matile::Loop>()) is_plain &= is_same(l->from) && is_same(l->to);
   });
   if (!is_plain) return false;
-  points.patch = line.rows;
-  points.patch_high = line.high;
-  points.patch_over = line.columns;
-  points.patch_wide = line.wide;
+  layout.patch = line;
   auto launch = parts.launch.as<matile::Launch>();
   launch.grid = pool.binary(expr::Op::Mul, count_of(of_rows, pool),
                             quotient_up(count_of(others, pool), threads, pool));
-  kernel.body[0] = ir::make(std::move(points));
+  matile::set_point_layout(kernel, layout);
   parts.kernel = ir::make(std::move(kernel));
   parts.launch = ir::make(std::move(launch));
   return true;

@@ -9,8 +9,9 @@ namespace nautilus::lower {
 
 // Gives every thread a patch of points along two axes:
 //
-//   points n < B, f < F, i < H, j < W      points n < B, f < F, i < H, j < W
-//                                            patch f high 8 over i wide 8
+//   points n < B, f < F, i < H, j < W      layout
+//                                            patch f 8 by i 8
+//                                          points n < B, f < F, i < H, j < W
 //
 // A sum of products then loads 16 elements for 64 terms, and rows of windows share theirs. False,
 // and the kernel as it was, if lanes or points share its threads otherwise, if it has not two such

@@ -9,7 +9,7 @@
 #include "lower/points/resident_ctas.h"
 #include "lower/points/unroll_loops.h"
 #include "lower/points/write_windows.h"
-#include "matile/ops.h"
+#include "matile/point_layout.h"
 #include "matile/windows.h"
 
 namespace nautilus::lower {
@@ -262,7 +262,7 @@ void PointLines::refuse_no_scan() { vector_.refuse(kNoVectors); }
 
 bool PointLines::order_axes(LoweredKernel& parts, const MapNest* terms) {
   auto kernel = parts.kernel.as<matile::Kernel>();
-  auto points = kernel.body[0].as<matile::Points>();
+  matile::Points points = matile::points_of(kernel);
   const bool has_rule = rules_ && terms && points.axes.size() > 1;
   if (!axes_.asked() && !has_rule) return true;
   const ir::Names names = axes_.asked() ? axes_.asked()->axes : rules_->axes_of_terms(*terms);
@@ -282,7 +282,7 @@ bool PointLines::order_axes(LoweredKernel& parts, const MapNest* terms) {
   }
   points.axes = ordered;
   axes_.took({names, {}});
-  kernel.body[0] = ir::make(std::move(points));
+  matile::set_points(kernel, std::move(points));
   parts.kernel = ir::make(std::move(kernel));
   return true;
 }
@@ -299,11 +299,11 @@ void PointLines::unroll(LoweredKernel& parts, bool over_parts, expr::ExprPool& p
 }
 
 bool PointLines::windows(LoweredKernel& parts) {
-  const auto& points = parts.kernel.as<matile::Kernel>().body[0].as<matile::Points>();
-  if (matile::sizes_of_windows(points).empty()) return true;
+  const auto& kernel = parts.kernel.as<matile::Kernel>();
+  if (matile::sizes_of_windows(kernel).empty()) return true;
   const auto* line = windows_.asked();
   const int64_t turns = line     ? line->turns.value_or(0)
-                        : rules_ ? rules_->windows(points)
+                        : rules_ ? rules_->windows(kernel)
                                  : lacks("windows");
   if (const std::string why = refuse_windows(parts, turns); !why.empty()) {
     windows_.refuse(why);
@@ -316,9 +316,8 @@ bool PointLines::windows(LoweredKernel& parts) {
 
 void PointLines::resident(LoweredKernel& parts) {
   const auto* line = resident_.asked();
-  const auto& points = parts.kernel.as<matile::Kernel>().body[0].as<matile::Points>();
   const int64_t ctas = line     ? line->tiles.value_or(1)
-                       : rules_ ? rules_->resident(points, threads())
+                       : rules_ ? rules_->resident(parts.kernel.as<matile::Kernel>(), threads())
                                 : 1;
   set_resident(parts, ctas);
   if (line || ctas > 1) resident_.took({ctas, {}});
@@ -328,10 +327,10 @@ bool PointLines::end(const LoweredKernel& parts, std::string_view name, decision
                      const ir::Block& members, ir::PassContext& context) {
   if (!missing_.empty()) return refuse_missing();
   const auto& kernel = parts.kernel.as<matile::Kernel>();
-  const auto& points = kernel.body[0].as<matile::Points>();
-  lanes_.took({points.lanes_per_point.value_or(1), {}});
-  each_.took({points.points_of_line.value_or(points.points_per_thread.value_or(1)), {}});
-  for (const ir::Op& op : points.body) {
+  const matile::PointLayout layout = matile::point_layout(kernel);
+  lanes_.took({layout.lanes.value_or(1), {}});
+  each_.took({layout.neighbours(), {}});
+  for (const ir::Op& op : matile::points_of(kernel).body) {
     const auto* walk = op.get<matile::LaneLoop>();
     if (!walk || !walk->vector) continue;
     each_.took({walk->each, {}});
@@ -341,14 +340,13 @@ bool PointLines::end(const LoweredKernel& parts, std::string_view name, decision
     }
     vector_.took({.elements = walk->vector});
   }
-  if (points.across) across_.took({points.across, points.points_across, points.lines_across, {}});
-  if (points.spread) spread_.took({points.spread, points.points_apart, points.points_down, {}});
-  if (points.patch)
-    patch_.took({points.patch, points.patch_high, points.patch_over, points.patch_wide, {}});
-  if (points.held) held_.took({points.held, {}});
+  if (layout.across) across_.took(*layout.across);
+  if (layout.spread) spread_.took(*layout.spread);
+  if (layout.patch) patch_.took(*layout.patch);
+  if (layout.held) held_.took({layout.held, {}});
   if (form == decision::Form::Scatter)
-    private_.took(points.own ? decision::Private{decision::Switch::On, private_ctas(), {}}
-                             : decision::Private{});
+    private_.took(layout.is_private ? decision::Private{decision::Switch::On, private_ctas(), {}}
+                                    : decision::Private{});
   threads_.took({threads(), {}});
   if (!lanes_.end("") || !each_.end("") || !vector_.end(kNoVectors) ||
       !across_.end("kernels that put parts together turn nothing") ||

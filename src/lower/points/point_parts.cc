@@ -2,7 +2,7 @@
 #include "lower/points/point_parts.h"
 
 #include "expr/scalar_ops.h"
-#include "matile/ops.h"
+#include "matile/point_layout.h"
 
 namespace nautilus::lower {
 
@@ -60,25 +60,25 @@ LoweredKernel kernel_of_points(ir::Name name, ir::Axes axes, ir::Block body, int
 namespace {
 
 template <class Change>
-void change_points(LoweredKernel& parts, const Change& change) {
+void change_layout(LoweredKernel& parts, const Change& change) {
   auto kernel = parts.kernel.as<matile::Kernel>();
-  auto points = kernel.body[0].as<matile::Points>();
-  change(points);
-  kernel.body[0] = ir::make(std::move(points));
+  matile::PointLayout layout = matile::point_layout(kernel);
+  change(layout);
+  matile::set_point_layout(kernel, layout);
   parts.kernel = ir::make(std::move(kernel));
 }
 
 }  // namespace
 
 void set_threads(LoweredKernel& parts, int64_t threads, const target::Target& target) {
-  change_points(parts, [&](matile::Points& points) {
-    points.threads.reset();
-    if (threads != target.points.threads) points.threads = threads;
+  change_layout(parts, [&](matile::PointLayout& layout) {
+    layout.threads.reset();
+    if (threads != target.points.threads) layout.threads = threads;
   });
 }
 
 void set_lanes(LoweredKernel& parts, int64_t lanes) {
-  change_points(parts, [&](matile::Points& points) { points.lanes_per_point = lanes; });
+  change_layout(parts, [&](matile::PointLayout& layout) { layout.lanes = lanes; });
 }
 
 void launch_where(LoweredKernel& kernel, Expr condition, expr::ExprPool& pool) {

@@ -11,7 +11,7 @@
 #include "ir/walk.h"
 #include "lower/points/point_counts.h"
 #include "lower/points/scan_lines.h"
-#include "matile/ops.h"
+#include "matile/point_layout.h"
 
 namespace nautilus::lower {
 namespace {
@@ -157,7 +157,7 @@ template <typename IsWorth>
 bool share_all(LoweredKernel& parts, int64_t lanes, int64_t threads, const IsWorth& is_worth,
                FreshNames& names, expr::ExprPool& pool) {
   auto kernel = parts.kernel.as<matile::Kernel>();
-  auto points = kernel.body[0].as<matile::Points>();
+  matile::Points points = matile::points_of(kernel);
   bool found = false;
   for (const Op& op : points.body) {
     if (op.is<matile::If>()) return false;
@@ -175,9 +175,11 @@ bool share_all(LoweredKernel& parts, int64_t lanes, int64_t threads, const IsWor
     }
   }
   points.body = std::move(body);
-  points.lanes_per_point = lanes;
+  matile::PointLayout layout = matile::point_layout(kernel);
+  layout.lanes = lanes;
   const Expr count = count_of(points.axes, pool);
-  kernel.body[0] = ir::make(std::move(points));
+  matile::set_points(kernel, std::move(points));
+  matile::set_point_layout(kernel, layout);
   auto launch = parts.launch.as<matile::Launch>();
   launch.grid = quotient_up(count, threads / lanes, pool);
   parts.kernel = ir::make(std::move(kernel));
@@ -232,17 +234,18 @@ bool share_lanes(LoweredKernel& parts, int64_t lanes, int64_t threads, const tar
 
 bool widen(LoweredKernel& parts, int64_t each, int64_t threads, expr::ExprPool& pool) {
   auto kernel = parts.kernel.as<matile::Kernel>();
-  auto points = kernel.body[0].as<matile::Points>();
+  const matile::Points& points = matile::points_of(kernel);
+  matile::PointLayout layout = matile::point_layout(kernel);
   bool is_plain = true;
   ir::for_each_op(points.body,
                   [&](const Op& op) { is_plain &= !op.is<matile::If>() && !is_writing_loop(op); });
-  if (points.lanes_per_point || !is_plain) return false;
-  points.points_of_line = each;
+  if (layout.lanes || !is_plain) return false;
+  layout.each = {each, matile::LastPoints::Ragged};
   ir::Axes lines = points.axes;
   lines.back().extent = quotient_up(lines.back().extent, each, pool);
   auto launch = parts.launch.as<matile::Launch>();
   launch.grid = quotient_up(count_of(lines, pool), threads, pool);
-  kernel.body[0] = ir::make(std::move(points));
+  matile::set_point_layout(kernel, layout);
   parts.kernel = ir::make(std::move(kernel));
   parts.launch = ir::make(std::move(launch));
   return true;
@@ -251,7 +254,8 @@ bool widen(LoweredKernel& parts, int64_t each, int64_t threads, expr::ExprPool& 
 bool widen_across(LoweredKernel& parts, const decision::Across& line, int64_t threads,
                   expr::ExprPool& pool) {
   auto kernel = parts.kernel.as<matile::Kernel>();
-  auto points = kernel.body[0].as<matile::Points>();
+  const matile::Points& points = matile::points_of(kernel);
+  matile::PointLayout layout = matile::point_layout(kernel);
   const int64_t across = line.points.value_or(0);
   const int64_t lines = line.lines.value_or(0);
   const auto it = std::find_if(points.axes.begin(), points.axes.end(),
@@ -259,19 +263,17 @@ bool widen_across(LoweredKernel& parts, const decision::Across& line, int64_t th
   const bool is_plain = std::all_of(points.body.begin(), points.body.end(), [](const Op& op) {
     return op.is<matile::Let>() || op.is<matile::Value>() || op.is<matile::Write>();
   });
-  if (it == points.axes.end() || it + 1 == points.axes.end() || !points.points_of_line ||
-      !is_plain || lines < 1 || threads % lines != 0)
+  if (it == points.axes.end() || it + 1 == points.axes.end() || !layout.is_ragged() || !is_plain ||
+      lines < 1 || threads % lines != 0)
     return false;
-  points.across = line.axis;
-  points.points_across = across;
-  points.lines_across = lines;
+  layout.across = line;
   ir::Axes tiles = points.axes;
   const auto side = static_cast<size_t>(it - points.axes.begin());
-  tiles.back().extent = quotient_up(tiles.back().extent, *points.points_of_line * lines, pool);
+  tiles.back().extent = quotient_up(tiles.back().extent, layout.neighbours() * lines, pool);
   tiles[side].extent = quotient_up(tiles[side].extent, across * (threads / lines), pool);
   auto launch = parts.launch.as<matile::Launch>();
   launch.grid = count_of(tiles, pool);
-  kernel.body[0] = ir::make(std::move(points));
+  matile::set_point_layout(kernel, layout);
   parts.kernel = ir::make(std::move(kernel));
   parts.launch = ir::make(std::move(launch));
   return true;
@@ -280,12 +282,13 @@ bool widen_across(LoweredKernel& parts, const decision::Across& line, int64_t th
 bool spread(LoweredKernel& parts, const decision::Spread& line, int64_t threads,
             expr::ExprPool& pool) {
   auto kernel = parts.kernel.as<matile::Kernel>();
-  auto points = kernel.body[0].as<matile::Points>();
+  const matile::Points& points = matile::points_of(kernel);
+  matile::PointLayout layout = matile::point_layout(kernel);
   const int64_t beside = line.threads.value_or(0);
   const size_t rank = points.axes.size();
   const bool has_rows = rank > 1;
-  const int64_t line_points = points.points_of_line.value_or(1);
-  if (points.lanes_per_point || points.across || points.points_per_thread || beside < 1 ||
+  const int64_t line_points = layout.is_ragged() ? layout.neighbours() : 1;
+  if (layout.lanes || layout.across || (layout.each && !layout.is_ragged()) || beside < 1 ||
       (line_points > 1 && line.apart != 1) || threads % beside != 0 ||
       (!has_rows && (beside != threads || line.down != 1)))
     return false;
@@ -304,9 +307,7 @@ bool spread(LoweredKernel& parts, const decision::Spread& line, int64_t threads,
       is_plain &= line_points == 1 && is_same(l->from) && is_same(l->to);
   });
   if (!is_plain) return false;
-  points.spread = beside;
-  points.points_apart = line.apart;
-  points.points_down = line.down;
+  layout.spread = line;
   ir::Axes tiles = points.axes;
   tiles.back().extent =
       quotient_up(tiles.back().extent, beside * line.apart.value_or(1) * line_points, pool);
@@ -316,7 +317,7 @@ bool spread(LoweredKernel& parts, const decision::Spread& line, int64_t threads,
   }
   auto launch = parts.launch.as<matile::Launch>();
   launch.grid = count_of(tiles, pool);
-  kernel.body[0] = ir::make(std::move(points));
+  matile::set_point_layout(kernel, layout);
   parts.kernel = ir::make(std::move(kernel));
   parts.launch = ir::make(std::move(launch));
   return true;
@@ -324,7 +325,8 @@ bool spread(LoweredKernel& parts, const decision::Spread& line, int64_t threads,
 
 bool hold(LoweredKernel& parts, int64_t turns) {
   auto kernel = parts.kernel.as<matile::Kernel>();
-  auto points = kernel.body[0].as<matile::Points>();
+  const matile::Points& points = matile::points_of(kernel);
+  matile::PointLayout layout = matile::point_layout(kernel);
   std::vector<Expr> bounds;
   for (const Op& op : points.body) {
     const auto* l = op.get<matile::Loop>();
@@ -332,18 +334,18 @@ bool hold(LoweredKernel& parts, int64_t turns) {
   }
   const bool is_one =
       std::all_of(bounds.begin(), bounds.end(), [&](Expr b) { return b == bounds[0]; });
-  if (points.lanes_per_point || points.across || points.spread || points.patch ||
-      bounds.size() < 2 || !is_one)
+  if (layout.lanes || layout.across || layout.spread || layout.patch || bounds.size() < 2 ||
+      !is_one)
     return false;
-  points.held = turns;
-  kernel.body[0] = ir::make(std::move(points));
+  layout.held = turns;
+  matile::set_point_layout(kernel, layout);
   parts.kernel = ir::make(std::move(kernel));
   return true;
 }
 
 Expr parts_of(const LoweredKernel& one) {
   Expr count;
-  const auto& points = one.kernel.as<matile::Kernel>().body[0].as<matile::Points>();
+  const matile::Points& points = matile::points_of(one.kernel.as<matile::Kernel>());
   for (const Op& op : points.body) {
     const auto* l = op.get<matile::Loop>();
     if (!l) continue;
@@ -369,16 +371,17 @@ std::optional<LoweredKernel> widen_points(const LoweredKernel& one, int64_t each
   LoweredKernel wide = one;
   wide.plan.clear();
   auto kernel = wide.kernel.as<matile::Kernel>();
-  auto points = kernel.body[0].as<matile::Points>();
+  const matile::Points& points = matile::points_of(kernel);
+  matile::PointLayout layout = matile::point_layout(kernel);
   const bool is_plain = std::none_of(points.body.begin(), points.body.end(),
                                      [](const Op& op) { return op.is<matile::If>(); });
   const Expr last = points.axes.back().extent;
   const bool has_rest = last.op() == EK::IntConst && last.integer() % each != 0;
-  if (points.lanes_per_point || !is_plain || has_rest) return std::nullopt;
+  if (layout.lanes || !is_plain || has_rest) return std::nullopt;
   auto launch = wide.launch.as<matile::Launch>();
   launch.grid = quotient_up(count_of(points.axes, pool), each * threads, pool);
-  points.points_per_thread = each;
-  kernel.body[0] = ir::make(std::move(points));
+  layout.each = {each, matile::LastPoints::Whole};
+  matile::set_point_layout(kernel, layout);
   wide.kernel = ir::make(std::move(kernel));
   wide.launch = ir::make(std::move(launch));
   rename(wide, names);

@@ -28,7 +28,9 @@ ir::Block join_loops(const ir::Block& body, expr::ExprPool& pool);
 
 // Lanes of a warp for each point of a kernel all of whose loops are reductions:
 //
-//   points i < M                        points i < M by 32
+//                                       layout
+//                                         lanes 32
+//   points i < M                        points i < M
 //     value a : i64 = 5                   value a : i64 = 5
 //     loop k from 0 up K                  value a_lane : i64 = 0
 //       assign a = a + X[i, k]    ->      share k up K
@@ -51,8 +53,11 @@ bool widen(LoweredKernel& parts, int64_t each, int64_t threads, expr::ExprPool& 
 // Gives every thread of a kernel of lines points along another axis, too, and every CTA a tile of
 // the two axes:
 //
-//   points h < H, w < W, c < C line 8          points h < H, w < W, c < C line 8 across w of 4
-//     write y[h, w, c] = x[c, h, w]     ->       write y[h, w, c] = x[c, h, w]
+//   layout                               layout
+//     each 8 ragged                        each 8 ragged
+//   points h < H, w < W, c < C     ->      across w 4 lines 8
+//     write y[h, w, c] = x[c, h, w]      points h < H, w < W, c < C
+//                                          write y[h, w, c] = x[c, h, w]
 //
 // Elements of x are then loaded in vectors along w, those of y stored in vectors along c. False,
 // and the kernel as it was, if it is none of lines, loops or branches, or has no such axis.
@@ -65,7 +70,9 @@ bool is_writing_loop(const ir::Op& op);
 
 // Gives every CTA a tile of the last two axes, and its threads several points of it:
 //
-//   points i < M, j < N                  points i < M, j < N spread 64 apart 2 down 4
+//   points i < M, j < N                  layout
+//                                          spread 64 apart 2 down 4
+//                                        points i < M, j < N
 //
 // 64 threads are neighbours along j, which have points j and j + 64, and two of them along
 // i, with points i to i + 3: neighbours read neighbours, what is above each other is loaded once,

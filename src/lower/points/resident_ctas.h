@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // For how many CTAs of a multiprocessor a kernel of points leaves registers:
 //
-//   points i < M, j < N spread 32 apart 1 down 4  ->  the same, resident 7
+//   layout                                layout
+//     spread 32 apart 1 down 4      ->      resident 7
+//                                           spread 32 apart 1 down 4
 //
 // Why: windows and scans wait for loads with registers full of elements, and what hides the wait is
 // other threads. Exact. Tests: test/schedule/resident.sched

@@ -9,7 +9,7 @@
 #include "expr/combination.h"
 #include "expr/scalar_ops.h"
 #include "expr/walk.h"
-#include "matile/ops.h"
+#include "matile/point_layout.h"
 
 namespace nautilus::lower {
 namespace {
@@ -66,8 +66,9 @@ std::optional<std::vector<matile::Write>> writes_of(const matile::Loop& loop,
 }
 
 // Nothing if the kernel is anything else.
-std::optional<WalkedScan> walked_scan(const matile::Points& points, expr::ExprPool& pool) {
-  if (points.lanes_per_point || points.body.size() != 2) return std::nullopt;
+std::optional<WalkedScan> walked_scan(const matile::Kernel& kernel, expr::ExprPool& pool) {
+  const matile::Points& points = matile::points_of(kernel);
+  if (matile::point_layout(kernel).lanes || points.body.size() != 2) return std::nullopt;
   const auto* before = points.body[0].get<matile::Value>();
   const auto* loop = points.body[1].get<matile::Loop>();
   if (!before || !loop || loop->body.size() < 3) return std::nullopt;
@@ -97,9 +98,10 @@ std::optional<WalkedScan> walked_scan(const matile::Points& points, expr::ExprPo
 void put_walk(LoweredKernel& parts, ir::Block body, int64_t lanes, int64_t threads,
               expr::ExprPool& pool) {
   auto kernel = parts.kernel.as<matile::Kernel>();
-  auto points = kernel.body[0].as<matile::Points>();
+  matile::Points points = matile::points_of(kernel);
+  matile::PointLayout layout = matile::point_layout(kernel);
   points.body = std::move(body);
-  points.lanes_per_point = lanes;
+  layout.lanes = lanes;
   Expr rows;
   for (const ir::Axis& a : points.axes) {
     const Expr n = a.extent.op() == EK::IntConst || a.extent.op() == EK::Var
@@ -114,7 +116,8 @@ void put_walk(LoweredKernel& parts, ir::Block body, int64_t lanes, int64_t threa
                     ? pool.integer((rows.integer() + each - 1) / each)
                     : pool.binary(EK::FloorDiv, pool.binary(EK::Add, rows, pool.integer(each - 1)),
                                   pool.integer(each));
-  kernel.body[0] = ir::make(std::move(points));
+  matile::set_points(kernel, std::move(points));
+  matile::set_point_layout(kernel, layout);
   parts.kernel = ir::make(std::move(kernel));
   parts.launch = ir::make(std::move(launch));
 }
@@ -169,8 +172,7 @@ Expr read_before(Expr value, Expr t, FreshNames& names, matile::LaneLoop& walk,
 bool walk_in_lines(LoweredKernel& parts, const ScanLines& lines, int64_t threads,
                    const std::map<std::string, ir::TensorType>& buffers, FreshNames& names,
                    expr::ExprPool& pool) {
-  const auto scan =
-      walked_scan(parts.kernel.as<matile::Kernel>().body[0].as<matile::Points>(), pool);
+  const auto scan = walked_scan(parts.kernel.as<matile::Kernel>(), pool);
   if (!scan) return false;
   const expr::Value v = expr::identity(scan->reducer, scan->dtype);
   const Expr none =

@@ -2,14 +2,17 @@
 // A scan whose steps only combine the state with a term, with several steps of a thread beside each
 // other, by a warp or a CTA for each point:
 //
-//   points i < N                               points i < N by 256 threads 256
-//     value H_before : f32 = 0.0                 value H_carry : f32 = z[i]
-//     loop t from 0 up T                         walk t up T each 16 vector 4
-//       let H_value =                              value H_lane : f32 = X[i, t]
-//         where(t >= 1, H_before, z[i])     ->     value H_all : f32 = 0.0
-//           + X[i, t]                              scan H_lane sum total H_all
-//       write H[i, t] = H_value                    write H[i, t] = H_carry + H_lane
-//       assign H_before = H_value                  assign H_carry = H_carry + H_all
+//                                            layout
+//                                              lanes 256
+//                                              threads 256
+//   points i < N                             points i < N
+//     value H_before : f32 = 0.0               value H_carry : f32 = z[i]
+//     loop t from 0 up T                       walk t up T each 16 vector 4
+//       let H_value =                            value H_lane : f32 = X[i, t]
+//         where(t >= 1, H_before, z[i])   ->     value H_all : f32 = 0.0
+//           + X[i, t]                            scan H_lane sum total H_all
+//       write H[i, t] = H_value                  write H[i, t] = H_carry + H_lane
+//       assign H_before = H_value                assign H_carry = H_carry + H_all
 //
 // A term of the step before, `where(t >= 1, X[i, t - 1], 0.0)`, is that of the step itself, taken
 // behind it (`scan .. before`), if the tensor has an element for every step: then its vectors are

@@ -2,9 +2,11 @@
 // Loops of a kernel of points whose number of turns is not known: how many of them are written one
 // after the other, so that their loads are under way together.
 //
-//   points i < M                          points i < M unroll 16
-//     loop k from 0 up K          ->        loop k from 0 up K
-//       assign a = a + X[i, k]                assign a = a + X[i, k]
+//   points i < M                          layout
+//     loop k from 0 up K          ->        unroll 16
+//       assign a = a + X[i, k]            points i < M
+//                                           loop k from 0 up K
+//                                             assign a = a + X[i, k]
 //
 // Why: threads that are few wait for each load otherwise. Exact. Tests: test/lower/points.scalar,
 // test/schedule/unroll.sched

@@ -14,7 +14,7 @@
 #include "ir/walk.h"
 #include "lower/tiles/point_reductions.h"
 #include "lower/tiles/tile_of_parts.h"
-#include "matile/ops.h"
+#include "matile/point_layout.h"
 
 namespace nautilus::lower {
 namespace {
@@ -362,8 +362,8 @@ std::optional<LoweredKernel> combine_in_last_tile(const LoweredKernel& kernel,
                                                   const LoweredKernel& points,
                                                   const LastTileScope& scope,
                                                   LastTileChoice& choice, std::string* why) {
-  const auto& body = points.kernel.as<matile::Kernel>().body;
-  return LastTile(kernel, scope, choice, why).run(body[0].as<matile::Points>());
+  return LastTile(kernel, scope, choice, why)
+      .run(matile::points_of(points.kernel.as<matile::Kernel>()));
 }
 
 }  // namespace nautilus::lower

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "ir/target_of.h"
+#include "matile/point_layout.h"
 #include "matile/verify/sampled_sizes.h"
 #include "matile/verify/verify_role.h"
 
@@ -88,13 +89,7 @@ class MatileVerifier {
       v_.fail(fmt::format("kernel `{}` is defined twice", k.name.str()));
     if (k.begins == Begins::Early && k.reads != decision::ReadOrder::Ordered)
       v_.fail(fmt::format("kernel `{}` begins early, so its reads are `ordered`", k.name.str()));
-    // In front of it at most lines of the schedule.
-    const size_t first = !k.body.empty() && k.body[0].is<decision::Decisions>() ? 1 : 0;
-    if (first < k.body.size() && k.body[first].is<Points>()) {
-      v_.set_op(k.body[first]);
-      if (k.body.size() != first + 1) v_.fail("`points` stands alone in its kernel");
-      return verify_points(k.body[first].as<Points>(), target_, roles_, v_);
-    }
+    if (find_points(k)) return verify_points(k, target_, roles_, v_);
     if (k.form != KernelForm::Final) return verify_nest(k, maps_, v_);
     const size_t kernel_mark = v_.mark();
     before_ = sink_.all().size();

@@ -22,6 +22,8 @@ class DeclarationRules {
         return tiles(op.as<Tiles>());
       case Kind::Decisions:
         return;
+      case Kind::LayoutLines:
+        return v_.fail("a `layout` stands before `points`");
       case Kind::Ring:
         return ring(op.as<Ring>());
       case Kind::Cta:

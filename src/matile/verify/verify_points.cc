@@ -17,82 +17,50 @@ using expr::DType;
 using expr::Expr;
 using ir::Op;
 
-// The number of lanes of a point divides a warp.
-bool are_lanes(int64_t n) { return n == 2 || n == 4 || n == 8 || n == 16 || n == 32; }
-
 class PointsVerifier {
  public:
   PointsVerifier(const target::Target& target,
                  const std::map<std::string, TensorRole, std::less<>>& roles, ir::Verifier& v)
-      : target_(target), limits_(target.limits), roles_(roles), v_(v) {}
+      : target_(target), roles_(roles), v_(v) {}
 
-  void run(const Points& points) {
+  void run(const Kernel& kernel) {
+    const Points& points = points_of(kernel);
+    check_place(kernel);
     const size_t mark = v_.enter_axes(points.axes);
     if (points.axes.empty()) v_.fail("`points` needs an axis");
-    const int64_t lanes = points.lanes_per_point.value_or(1);
-    has_cta_ = lanes > limits_.warp_threads && lanes % limits_.warp_threads == 0 &&
-               lanes == points.threads.value_or(target_.points.threads);
-    if (points.lanes_per_point && !are_lanes(lanes) && !has_cta_)
-      v_.fail(fmt::format(
-          "a point has one thread, or 2, 4, 8, 16 or 32, or all threads of its CTA, not {}",
-          lanes));
-    has_lanes_ = points.lanes_per_point.has_value();
-    has_warp_ = lanes == limits_.warp_threads;
-    if (points.points_per_thread && points.points_of_line)
-      v_.fail("points of a thread are `beside` each other or a `line`");
-    if (points.points_per_thread) check_points_of_thread(points, *points.points_per_thread);
-    if (points.points_of_line) check_points_of_thread(points, *points.points_of_line);
-    verify_point_layout(points, target_, v_);
-    take_apart(points);
-    if (points.held && (points.patch || points.lanes_per_point || points.across || points.spread ||
-                        *points.held < 1 || *points.held > target_.points.held_registers))
-      v_.fail(fmt::format("a point of one lane has 1 to {} turns of its loops `held`",
-                          target_.points.held_registers));
-    if (points.unroll && (*points.unroll < 2 || *points.unroll > target_.points.most_unrolled))
-      v_.fail(fmt::format("2 to {} turns of a loop are written one after the other, not {}",
-                          target_.points.most_unrolled, *points.unroll));
-    if (points.windows && *points.windows < 1)
-      v_.fail(fmt::format("windows of 1 turn or more are written out, not of {}", *points.windows));
-    const int64_t threads = points.threads.value_or(limits_.warp_threads);
-    if (threads < 1 || threads % limits_.warp_threads != 0 || threads > limits_.cta_threads)
-      v_.fail(fmt::format("a CTA has a multiple of {} threads up to {}, not {}",
-                          limits_.warp_threads, limits_.cta_threads, threads));
-    const int64_t most = limits_.sm_threads / std::max<int64_t>(own_threads(points), 1);
-    if (points.resident && (*points.resident < 2 || *points.resident > most))
-      v_.fail(fmt::format("2 to {} CTAs of {} threads are `resident`, not {}", most,
-                          own_threads(points), *points.resident));
+    verify_point_layout(kernel, target_, v_);
+    read_layout(point_layout(kernel), points.axes);
     is_alone_ = points.body.size() == 1 && points.body[0].is<Sort>();
     block(points.body);
     v_.leave_axes(mark);
   }
 
  private:
-  int64_t own_threads(const Points& points) const {
-    return points.threads.value_or(target_.points.threads);
+  // Lines of the schedule at most, a layout at most, and the points, in this order.
+  void check_place(const Kernel& kernel) {
+    size_t at = 0;
+    const auto& body = kernel.body;
+    if (body[at].is<decision::Decisions>()) ++at;
+    if (body[at].is<LayoutLines>()) ++at;
+    const auto it =
+        std::find_if(body.begin(), body.end(), [](const Op& op) { return op.is<Points>(); });
+    v_.set_op(*it);
+    if (!body[at].is<Points>() || body.size() != at + 1)
+      v_.fail("`points` stands alone in its kernel but for a `layout` before it");
   }
-
-  // Points of a thread walk the same loops, so nothing that differs between them may decide.
-  void check_points_of_thread(const Points& points, int64_t n) {
-    if (n != 2 && n != 4 && n != 8)
-      v_.fail(fmt::format("a thread has 2, 4 or 8 points beside each other, not {}", n));
-    if (points.lanes_per_point)
-      v_.fail("points of several lanes do not lie beside each other in a thread");
-    if (!points.axes.empty()) apart_of_points_.emplace(points.axes.back().name.str());
-    has_several_ = true;
-  }
-  // What differs between the points of a thread that lie in a tile or a patch.
-  void take_apart(const Points& points) {
-    if (points.spread || points.points_apart || points.points_down) {
-      const size_t from = points.axes.size() > 1 ? points.axes.size() - 2 : 0;
-      for (size_t k = from; k < points.axes.size(); ++k)
-        apart_of_points_.emplace(points.axes[k].name.str());
-      has_several_ = true;
-    }
-    if (points.patch || points.patch_high || points.patch_over || points.patch_wide) {
-      apart_of_points_.emplace(points.patch.str());
-      apart_of_points_.emplace(points.patch_over.str());
-      has_several_ = true;
-    }
+  // Who computes a point, and what differs between the points of a thread. These walk the same
+  // loops, so nothing that differs between them may decide.
+  void read_layout(const PointLayout& layout, const ir::Axes& axes) {
+    has_lanes_ = layout.lanes.has_value();
+    has_warp_ = layout.lanes == target_.limits.warp_threads;
+    has_cta_ = are_of_cta(layout, target_);
+    has_several_ = layout.each || layout.spread || layout.patch;
+    const size_t along = layout.spread ? 2 : layout.each ? 1 : 0;
+    for (size_t k = axes.size() - std::min(along, axes.size()); k < axes.size(); ++k)
+      apart_of_points_.emplace(axes[k].name.str());
+    if (!layout.patch) return;
+    apart_of_points_.emplace(layout.patch->rows.str());
+    apart_of_points_.emplace(layout.patch->columns.str());
   }
   bool differs(Expr e) const {
     if (!expr::tensors_read(e).empty()) return true;
@@ -127,45 +95,22 @@ class PointsVerifier {
 
   void statement(const Op& op) {
     switch (kind(op)) {
-      case Kind::Value: {
-        const auto& v = op.as<Value>();
-        number(v.init, v.dtype, "the value");
-        apart_of_points_.emplace(v.name.str());
-        if (v_.declare_local(v.name, v.dtype)) values_.emplace(v.name.str(), v.dtype);
-        return;
-      }
+      case Kind::Value:
+        return value(op.as<Value>());
       case Kind::Let:
-        number(op.as<Let>().value, op.as<Let>().value.dtype(), "the value");
-        apart_of_points_.emplace(op.as<Let>().name.str());
-        v_.declare_local(op.as<Let>().name, op.as<Let>().value.dtype());
-        return;
-      case Kind::Assign: {
-        const auto& a = op.as<Assign>();
-        const auto it = values_.find(std::string(a.name.str()));
-        if (it == values_.end()) return v_.fail(fmt::format("`{}` is no value", a.name.str()));
-        if (is_shared_) apart_.emplace(a.name.str());
-        return number(a.value, it->second, "the value");
-      }
+        return let(op.as<Let>());
+      case Kind::Assign:
+        return assign(op.as<Assign>());
       case Kind::Write:
         return write(op.as<Write>());
       case Kind::Scatter:
         return scatter(op.as<Scatter>());
       case Kind::If:
-        if (has_several_) v_.fail("points beside each other in a thread do not branch");
+        if (has_several_) v_.fail("neighbouring points of a thread do not branch");
         number(op.as<If>().condition, DType::Bool, "the condition");
         return block(op.as<If>().body);
-      case Kind::Loop: {
-        const auto& l = op.as<Loop>();
-        number(l.from, DType::I64, "the first value");
-        number(l.to, DType::I64, "the last value");
-        if (has_several_ && (differs(l.from) || differs(l.to)))
-          v_.fail("points beside each other in a thread would walk the loop differently");
-        const size_t mark = v_.mark();
-        v_.declare_local(l.var, DType::I64);
-        block(l.body);
-        v_.leave_axes(mark);
-        return;
-      }
+      case Kind::Loop:
+        return loop(op.as<Loop>());
       case Kind::SharedLoop:
         return share(op.as<SharedLoop>());
       case Kind::LaneLoop:
@@ -176,19 +121,50 @@ class PointsVerifier {
         return sort(op.as<Sort>());
       case Kind::Search:
         return search(op.as<Search>());
-      case Kind::Join: {
-        const auto& j = op.as<Join>();
-        if (!has_lanes_ || has_cta_ || is_shared_)
-          return v_.fail("only whole points of several lanes of a warp join");
-        if (!values_.contains(std::string(j.name.str())))
-          return v_.fail(fmt::format("`{}` is no value", j.name.str()));
-        if (!is_joined(j.reducer)) v_.fail("lanes join by sum, max or min");
-        apart_.erase(std::string(j.name.str()));
-        return;
-      }
+      case Kind::Join:
+        return join(op.as<Join>());
       default:
         v_.fail(fmt::format("`{}` does not stand in scalar code", op.info().mnemonic()));
     }
+  }
+
+  void value(const Value& v) {
+    number(v.init, v.dtype, "the value");
+    apart_of_points_.emplace(v.name.str());
+    if (v_.declare_local(v.name, v.dtype)) values_.emplace(v.name.str(), v.dtype);
+  }
+
+  void let(const Let& l) {
+    number(l.value, l.value.dtype(), "the value");
+    apart_of_points_.emplace(l.name.str());
+    v_.declare_local(l.name, l.value.dtype());
+  }
+
+  void assign(const Assign& a) {
+    const auto it = values_.find(std::string(a.name.str()));
+    if (it == values_.end()) return v_.fail(fmt::format("`{}` is no value", a.name.str()));
+    if (is_shared_) apart_.emplace(a.name.str());
+    number(a.value, it->second, "the value");
+  }
+
+  void loop(const Loop& l) {
+    number(l.from, DType::I64, "the first value");
+    number(l.to, DType::I64, "the last value");
+    if (has_several_ && (differs(l.from) || differs(l.to)))
+      v_.fail("neighbouring points of a thread would walk the loop differently");
+    const size_t mark = v_.mark();
+    v_.declare_local(l.var, DType::I64);
+    block(l.body);
+    v_.leave_axes(mark);
+  }
+
+  void join(const Join& j) {
+    if (!has_lanes_ || has_cta_ || is_shared_)
+      return v_.fail("only whole points of several lanes of a warp join");
+    if (!values_.contains(std::string(j.name.str())))
+      return v_.fail(fmt::format("`{}` is no value", j.name.str()));
+    if (!is_joined(j.reducer)) v_.fail("lanes join by sum, max or min");
+    apart_.erase(std::string(j.name.str()));
   }
 
   // The lanes' turns: what they assign is theirs until it is joined, and nothing is written.
@@ -327,7 +303,6 @@ class PointsVerifier {
   }
 
   const target::Target& target_;
-  const target::Limits& limits_;
   const std::map<std::string, TensorRole, std::less<>>& roles_;
   ir::Verifier& v_;
   std::map<std::string, DType> values_;
@@ -347,9 +322,9 @@ class PointsVerifier {
 
 }  // namespace
 
-void verify_points(const Points& points, const target::Target& target,
+void verify_points(const Kernel& kernel, const target::Target& target,
                    const std::map<std::string, TensorRole, std::less<>>& roles, ir::Verifier& v) {
-  PointsVerifier(target, roles, v).run(points);
+  PointsVerifier(target, roles, v).run(kernel);
 }
 
 }  // namespace nautilus::matile

@@ -66,7 +66,7 @@ void verify_skeletons(const ir::Program& program, const Kernel& kernel, diag::Sp
 std::string number_problem(ir::Expr e, const ir::Program& program);
 
 // A kernel of scalar code.
-void verify_points(const Points& points, const target::Target& target,
+void verify_points(const Kernel& kernel, const target::Target& target,
                    const std::map<std::string, TensorRole, std::less<>>& roles, ir::Verifier& v);
 
 }  // namespace nautilus::matile

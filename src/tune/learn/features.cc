@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "estimate/registers.h"
+#include "matile/point_layout.h"
 #include "matile/resources.h"
 #include "tune/learn/kernel_work.h"
 
@@ -29,11 +30,8 @@ Occupancy occupancy_of(const matile::Kernel& kernel, const target::Target& targe
   const matile::Resources r = matile::resources_of(kernel, target);
   Occupancy out;
   if (r.threads == 0) {  // points: registers are the compiler's, as many CTAs as threads allow
-    out.threads = static_cast<double>(target.points.threads);
-    for (const ir::Op& op : kernel.body) {
-      const auto* points = op.get<matile::Points>();
-      if (points && points->threads) out.threads = static_cast<double>(*points->threads);
-    }
+    const int64_t threads = matile::point_layout(kernel).threads.value_or(target.points.threads);
+    out.threads = static_cast<double>(threads);
     out.resident = std::max(1.0, target.limits.sm_threads / out.threads);
     return out;
   }

@@ -6,6 +6,7 @@
 #include "expr/walk.h"
 #include "ir/walk.h"
 #include "matile/passes/launch/last_choice.h"
+#include "matile/point_layout.h"
 #include "matile/rewrite.h"
 
 namespace nautilus::matile {
@@ -78,10 +79,7 @@ bool reads_along_tiles(const Kernel& kernel, const Names& tensors) {
   return found && reduces;
 }
 
-bool has_patch(const Kernel& kernel) {
-  const auto* points = kernel.body.empty() ? nullptr : kernel.body.back().get<Points>();
-  return points && points->patch;
-}
+bool has_patch(const Kernel& kernel) { return point_layout(kernel).patch.has_value(); }
 
 }  // namespace
 

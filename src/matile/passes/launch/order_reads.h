@@ -8,7 +8,9 @@ namespace nautilus::matile {
 // Reads of global memory that stay where the text has them.
 //
 //   kernel Y                                     kernel Y reads ordered
-//     points f < F, i < H patch f high 8  ->       points f < F, i < H patch f high 8
+//     layout                                       layout
+//       patch f 8 by i 4                  ->         patch f 8 by i 4
+//     points f < F, i < H                          points f < F, i < H
 //
 // Why: the compiler of the text moves free reads to the front of a loop, where each takes a
 // register. Threads with a patch have none to spare, nor those that read an element of a tensor for
