@@ -20,8 +20,10 @@ format_version=14
 warn_lines=400
 fail_lines=800
 warn_files=40 # in one folder
-most_lines=100   # of a function
-most_methods=50  # of a type
+most_lines=60       # of a function
+most_test_lines=100 # of a function of a test
+most_parameters=6   # of a function
+most_methods=50     # of a type
 
 failures=0
 fail() {
@@ -257,8 +259,9 @@ for file in docs/decisions/[0-9]*.md; do
   fi
 done
 
-# Functions that are no screen long, and types that do several things.
-found=$(awk -v most_lines="$most_lines" -v most_methods="$most_methods" \
+# Functions that fit a screen and take few parameters, and types that do one thing.
+found=$(awk -v most_lines="$most_lines" -v most_test_lines="$most_test_lines" \
+  -v most_parameters="$most_parameters" -v most_methods="$most_methods" \
   -f scripts/function_sizes.awk "${sources[@]}")
 if [ -n "$found" ]; then fail "$found"; fi
 

@@ -113,7 +113,7 @@ void Coverer::in_pieces(const Nests& nests,
   Cover out;
   for (size_t k = 0; k < all.size(); ++k) {
     if (usual(all[k]) != length) continue;
-    const auto made = piece_stages(all, k, {*length}, buffers_, own, signs_, context_.pool);
+    const auto made = piece_stages(all, k, {*length}, signs_, {buffers_, own, context_.pool});
     if (!made) break;
     const std::string target = *lower::written_by(all[k]).begin();
     const ir::Name axis = all[k].body[1].as<scalar::For>().axes[0].name;
@@ -144,7 +144,7 @@ bool Coverer::take_along(Nests& all, size_t count, size_t inner, lower::FreshNam
     if (loops_of(all[k]) == 0) continue;
     const ir::Names closest = closest_axes(all[k], inner, buffers_, context_.pool);
     auto made = closest.empty() ? std::nullopt
-                                : moving_stages(all, k, closest, buffers_, names, context_.pool);
+                                : moving_stages(all, k, closest, {buffers_, names, context_.pool});
     if (!made) break;
     const std::string target = *lower::written_by(all[k]).begin();
     moving_.insert(target);

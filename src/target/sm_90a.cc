@@ -314,10 +314,10 @@ const Target& sm_90a() {
               .first_threads = 512,
               .sort_each = 16,
               .sort_usual = 8,
-              .sort_row = 8192,    // 64 kB of keys, 128 of elements of 64 bits
+              .sort_row = 8192,  // 64 kB of keys, 128 of elements of 64 bits
               .few_places = 1024,
-              .merge_each = 4,     // 64 x 131072: 1.74 ms; 1 to 8 are 2.08, 1.86, 1.98
-              .merge_runs = 4,     // 57 million elements: a kernel of pairs takes as long as 2.5
+              .merge_each = 4,  // 64 x 131072: 1.74 ms; 1 to 8 are 2.08, 1.86, 1.98
+              .merge_runs = 4,  // 57 million elements: a kernel of pairs takes as long as 2.5
               .private_bytes = 12288,  // as many CTAs share a multiprocessor as without
               .walk_resident = 768,    // 80 registers: with 64 some spill
               .column_piece = 64,      // all of it in registers

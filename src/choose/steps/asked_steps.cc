@@ -173,13 +173,14 @@ class AskedSteps {
     return loop && loop->axes.size() == 1 && axes == ir::Names{loop->axes[0].name};
   }
 
+  StepScope scope() { return {nests_.buffers, nests_.names, context_.pool}; }
+
   bool piece_step(size_t i, const decision::Inner& inner, const Op& line) {
     const auto length =
         inner.length ? *inner.length : pieces_of(nests_.nests, inner.number).value_or(0);
     const PieceLine asked{length, bool(inner.number), &inner.elements};
     const auto made = is_along(nests_.nests[i], inner.axes)
-                          ? piece_stages(nests_.nests, i, asked, nests_.buffers, nests_.names,
-                                         signs_, context_.pool)
+                          ? piece_stages(nests_.nests, i, asked, signs_, scope())
                           : std::nullopt;
     if (!made || made->against != inner.number || made->elements != inner.elements) {
       decision::refuse(
@@ -226,8 +227,7 @@ class AskedSteps {
 
   bool moving_step(size_t i, const decision::Inner& inner) {
     const std::vector<MapNest> seen = nests_from(inner.number, i);
-    const auto made = moving_stages(seen, seen.size() - 1, inner.axes, nests_.buffers, nests_.names,
-                                    context_.pool);
+    const auto made = moving_stages(seen, seen.size() - 1, inner.axes, scope());
     if (!made || made->against != inner.number) return false;
     for (const auto& [name, type] : made->buffers) {
       declare(name, type);

@@ -43,14 +43,13 @@ bool name_alike(const ir::Axes& from, const ir::Axes& to, expr::Substitution& na
 
 class MovingSteps {
  public:
-  MovingSteps(std::span<const MapNest> nests, size_t place,
-              const std::map<std::string, ir::TensorType>& buffers, lower::FreshNames& names,
-              expr::ExprPool& pool, const PresentTerms* present)
+  MovingSteps(std::span<const MapNest> nests, size_t place, const StepScope& scope,
+              const PresentTerms* present)
       : nests_(nests),
         nest_(nests[place]),
-        buffers_(buffers),
-        names_(names),
-        pool_(pool),
+        buffers_(scope.buffers),
+        names_(scope.names),
+        pool_(scope.pool),
         present_(present) {
     for (size_t k = 0; k < place; ++k) {
       for (const std::string& w : lower::written_by(nests[k])) place_of_.emplace(w, k);
@@ -305,11 +304,9 @@ class MovingSteps {
 }  // namespace
 
 std::optional<MovingStages> moving_stages(std::span<const MapNest> nests, size_t place,
-                                          const ir::Names& inner,
-                                          const std::map<std::string, ir::TensorType>& buffers,
-                                          lower::FreshNames& names, expr::ExprPool& pool,
+                                          const ir::Names& inner, const StepScope& scope,
                                           const PresentTerms* present) {
-  return MovingSteps(nests, place, buffers, names, pool, present).run(inner);
+  return MovingSteps(nests, place, scope, present).run(inner);
 }
 
 }  // namespace nautilus::choose

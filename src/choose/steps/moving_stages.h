@@ -28,7 +28,7 @@
 #include <utility>
 #include <vector>
 
-#include "lower/points/points_kernel.h"
+#include "choose/steps/step_scope.h"
 
 namespace nautilus::choose {
 
@@ -50,9 +50,7 @@ struct PresentTerms {
 // For the nest at `place`. The sum that gives its number has its steps already, over the axes that
 // `inner` leaves. Nothing if the nest cannot have such steps.
 std::optional<MovingStages> moving_stages(std::span<const lower::MapNest> nests, size_t place,
-                                          const ir::Names& inner,
-                                          const std::map<std::string, ir::TensorType>& buffers,
-                                          lower::FreshNames& names, expr::ExprPool& pool,
+                                          const ir::Names& inner, const StepScope& scope,
                                           const PresentTerms* present = nullptr);
 
 }  // namespace nautilus::choose

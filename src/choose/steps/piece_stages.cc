@@ -29,16 +29,15 @@ bool is_extreme(expr::Reducer r) { return r == expr::Reducer::Max || r == expr::
 class Pieces {
  public:
   Pieces(std::span<const MapNest> nests, size_t place, const PieceLine& line,
-         const std::map<std::string, ir::TensorType>& buffers, lower::FreshNames& names,
-         const algebra::Signs& signs, expr::ExprPool& pool)
+         const algebra::Signs& signs, const StepScope& scope)
       : nests_(nests.first(place)),
         nest_(nests[place]),
         line_(line),
         length_(line.length),
-        buffers_(buffers),
-        names_(names),
+        buffers_(scope.buffers),
+        names_(scope.names),
         signs_(signs),
-        pool_(pool) {
+        pool_(scope.pool) {
     for (size_t k = 0; k < place; ++k) {
       for (const std::string& w : lower::written_by(nests[k])) place_of_.emplace(w, k);
     }
@@ -214,7 +213,7 @@ class Pieces {
     const Expr left = pool_.binary(
         EK::Sub, all_, pool_.binary(EK::Mul, pool_.index(piece_.name), pool_.integer(length_)));
     const PresentTerms present{exists_, pool_.binary(EK::Min, pool_.integer(length_), left), all_};
-    const auto made = moving_stages(list, list.size() - 1, {turn_.name}, buffers_, names_, pool_,
+    const auto made = moving_stages(list, list.size() - 1, {turn_.name}, {buffers_, names_, pool_},
                                     exists_ ? &present : nullptr);
     if (!made) return std::nullopt;
     return PieceStages{made->buffers, made->against, {}, made->first, made->rest};
@@ -349,11 +348,9 @@ class Pieces {
 }  // namespace
 
 std::optional<PieceStages> piece_stages(std::span<const MapNest> nests, size_t place,
-                                        const PieceLine& line,
-                                        const std::map<std::string, ir::TensorType>& buffers,
-                                        lower::FreshNames& names, const algebra::Signs& signs,
-                                        expr::ExprPool& pool) {
-  return Pieces(nests, place, line, buffers, names, signs, pool).run();
+                                        const PieceLine& line, const algebra::Signs& signs,
+                                        const StepScope& scope) {
+  return Pieces(nests, place, line, signs, scope).run();
 }
 
 }  // namespace nautilus::choose

@@ -33,7 +33,7 @@
 #include <vector>
 
 #include "algebra/sign.h"
-#include "lower/points/points_kernel.h"
+#include "choose/steps/step_scope.h"
 
 namespace nautilus::choose {
 
@@ -56,9 +56,7 @@ struct PieceStages {
 // For the nest at `place`. Nothing if it cannot have pieces: it must be a reduction of f32 over one
 // axis that reads each element of a tensor once.
 std::optional<PieceStages> piece_stages(std::span<const lower::MapNest> nests, size_t place,
-                                        const PieceLine& line,
-                                        const std::map<std::string, ir::TensorType>& buffers,
-                                        lower::FreshNames& names, const algebra::Signs& signs,
-                                        expr::ExprPool& pool);
+                                        const PieceLine& line, const algebra::Signs& signs,
+                                        const StepScope& scope);
 
 }  // namespace nautilus::choose
