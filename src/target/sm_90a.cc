@@ -328,8 +328,7 @@ const Target& sm_90a() {
               .long_reduction = 1024,
               .few_results = 65536,
           },
-      // Estimated from the instructions and the latency of memory; only their order of magnitude
-      // counts.
+      // Estimated; what the choice by them loses is measured (docs/targets.md).
       .nests =
           {
               .small_extent = 64,
@@ -355,8 +354,7 @@ const Target& sm_90a() {
               .sort_step_cycles = 60,
               .search_step = 15,         // the machine code has about 30; not fitted
               .search_step_cycles = 60,  // not measured
-              // Convolutions of 3 to 48 channels take 1.6 to 1.75 times as long as their
-              // instructions.
+              // Convolutions of 3 to 48 channels take 1.6 to 1.75 times their instructions.
               .patch_share = 0.6,
               .place_slots = 2,
               .single_share = 0.9,
