@@ -72,13 +72,13 @@ TEST_F(ShapesTest, WeightsDecideTheShares) {
   EXPECT_NE(told_[0].problem.sizes, told_[1].problem.sizes);
   const auto heavy = run({shape(small, 1000), shape(large)});
   ASSERT_TRUE(heavy) << error_;
-  EXPECT_EQ(heavy->shapes[0].tuned.trials, 7);
-  EXPECT_EQ(heavy->shapes[1].tuned.trials, 1);
+  EXPECT_GE(heavy->shapes[0].tuned.trials, 6);
+  EXPECT_LE(heavy->shapes[1].tuned.trials, 2);
   EXPECT_GT(even->shapes[1].tuned.trials, 1);
   const auto other = run({shape(small), shape(large, 1000)});
   ASSERT_TRUE(other) << error_;
-  EXPECT_EQ(other->shapes[0].tuned.trials, 1);
-  EXPECT_EQ(other->shapes[1].tuned.trials, 7);
+  EXPECT_LE(other->shapes[0].tuned.trials, 2);
+  EXPECT_GE(other->shapes[1].tuned.trials, 6);
 }
 
 TEST_F(ShapesTest, TheOrderOfShapesDoesNotMatter) {

@@ -98,7 +98,12 @@ std::map<std::string, int64_t> places_of(const ir::Program& program) {
 
 schedule::Schedule with_names_of(const ir::Program& program, const schedule::Schedule& given,
                                  expr::ExprPool& pool) {
-  if (given.places.empty() || given.equations != spec::equations_hash(program)) return given;
+  if (given.equations != spec::equations_hash(program)) return given;
+  if (given.places.empty()) {
+    schedule::Schedule out = given;
+    out.places = places_of(program);
+    return out;
+  }
   return schedule::with_names(given, spec::names_in_equations(program), pool);
 }
 

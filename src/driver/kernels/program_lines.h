@@ -7,8 +7,8 @@
 
 namespace nautilus::driver {
 
-// The schedule with the names that the program has at the places of its own: the same schedule, if
-// it is for other equations.
+// The schedule with the names that the program has at the places of its own; with its own names if
+// it does not know their places, or if it is for other equations.
 schedule::Schedule with_names_of(const ir::Program& program, const schedule::Schedule& given,
                                  expr::ExprPool& pool);
 

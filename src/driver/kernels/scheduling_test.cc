@@ -100,7 +100,7 @@ TEST_F(SchedulingTest, WhatIsNoScheduleIsRefusedWithItsLine) {
   EXPECT_EQ(error_of("version 2", "version 3"),
             "line 1: a header with a hash is of version 2, not 3");
   EXPECT_EQ(error_of("fuse S", "melt S"),
-            "line 3: `melt S, O.e, O.sum_2, O`: `melt` is not a decision");
+            "line 4: `melt S, O.e, O.sum_2, O`: `melt` is not a decision");
   EXPECT_EQ(error_of(text_.substr(0, text_.find('\n')), "schedule @b version 2 equations 0123"),
             "the schedule is for @b, the program is @a");
   std::string error;
@@ -135,9 +135,9 @@ TEST_F(SchedulingTest, PartsOfTheStreamedAxis) {
             "`split i into 3 combine kernel`: only the streamed axis has parts");
   EXPECT_EQ(
       with("split j into many combine kernel"),
-      "line 4: `split j into many combine kernel`: expected an integer (parts), found `many`");
+      "line 5: `split j into many combine kernel`: expected an integer (parts), found `many`");
   EXPECT_EQ(with("split j into 3 combine first"),
-            "line 4: `split j into 3 combine first`: expected one of kernel, last, found `first`");
+            "line 5: `split j into 3 combine first`: expected one of kernel, last, found `first`");
 }
 
 // Every kernel of a program in three parts of steps of 16, against the definition.

@@ -9,6 +9,7 @@
 
 #include "driver/kernels/lower_to_kernels.h"
 #include "driver/kernels/scheduling.h"
+#include "driver/kernels/sized_kernels.h"
 #include "driver/load/load.h"
 #include "ir/decl.h"
 #include "ir/print.h"
@@ -93,7 +94,11 @@ std::optional<std::string> tuned_plan_text(const ir::Program& program,
   auto first = again ? driver::first_schedule(*again, unit) : std::nullopt;
   const auto own = first ? driver::complete_kernels(*first, unit) : std::nullopt;
   if (!own) return std::nullopt;
-  return tuned_plan_text(own->schedule, winners);
+  std::string ignored;
+  const auto all =
+      driver::sized_schedules(*again, tuned_plan_text(own->schedule, winners), unit, &ignored);
+  if (!all) return std::nullopt;
+  return schedule::print(*all);
 }
 
 std::optional<TunedPlan> tuned_plan_of(const ir::Program& program, const std::string& path,
