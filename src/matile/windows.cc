@@ -25,6 +25,8 @@ bool has_condition(const ir::Block& body) {
 
 bool counts_from_zero(const Loop& l) { return l.direction == Direction::Up && l.from.is_int(0); }
 
+bool is_held_loop(const Loop& l) { return counts_from_zero(l) && l.to.op() != expr::Op::IntConst; }
+
 int64_t known_turns(const Loop& l) {
   const bool is_known = counts_from_zero(l) && l.to.op() == expr::Op::IntConst;
   return is_known ? std::max<int64_t>(l.to.integer(), 0) : 0;

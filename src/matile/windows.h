@@ -12,6 +12,10 @@ bool counts_from_zero(const Loop& l);
 // Turns of the loop alone; 0 if they are not known.
 int64_t known_turns(const Loop& l);
 
+// Whether the elements that a loop reads may stay in registers for another one: it starts at 0, and
+// how often it turns is not known.
+bool is_held_loop(const Loop& l);
+
 // Turns of the innermost statements of a loop and the loops in it; 0 if some are not known.
 int64_t all_turns(const Loop& l);
 

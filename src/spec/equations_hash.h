@@ -19,9 +19,9 @@ namespace nautilus::spec {
 // 32 hexadecimal digits.
 std::string equations_hash(const ir::Program& program);
 
-// The names that are met on a walk through the equations, in an order that does not depend on them:
-// where two programs have one hash, names at one place mean the same. A name stands in the list as
-// often as it is met.
+// The names that are met on a walk through the equations, in an order that does not depend on them
+// (but between operands of commutative operators that are equal without names): where two programs
+// have one hash, names at one place mean the same. A name stands in the list as often as it is met.
 std::vector<std::string> names_in_equations(const ir::Program& program);
 
 }  // namespace nautilus::spec

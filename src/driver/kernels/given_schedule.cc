@@ -7,6 +7,7 @@
 
 #include "base/nearest.h"
 #include "decision/lines.h"
+#include "driver/kernels/program_lines.h"
 #include "ir/print.h"
 #include "schedule/text/schedule.h"
 #include "spec/equations_hash.h"
@@ -90,7 +91,7 @@ std::optional<std::string> join_schedules(const std::vector<GivenSchedule>& file
   Join join;
   for (const GivenSchedule& file : files) {
     const auto parsed = schedule::parse_schedule(file.text, unit.pool);
-    *error = parsed ? join.add(file, *parsed)
+    *error = parsed ? join.add(file, with_names_of(program, *parsed, unit.pool))
                     : fmt::format("{}: {}", file.path, parsed.rejection().message);
     if (!error->empty()) return std::nullopt;
   }

@@ -232,5 +232,21 @@ squares[a] = sum[b] scores[a,b] * scores[a,b]  -> f32
   EXPECT_EQ(schedule::print(replayed->decisions), schedule::print(own->decisions));
 }
 
+// Places that the equations do not have are refused.
+TEST(GivenSchedule, PlacesAreThoseOfTheEquations) {
+  Unit unit;
+  const auto program = load_text("a.naut", "dims M\nX: f32[M]\nY[i] = X[i] * 2 -> f32\n", {}, unit);
+  ASSERT_TRUE(program);
+  const auto first = first_schedule(*program, unit);
+  ASSERT_TRUE(first);
+  std::string text = schedule::print(first->decisions);
+  const size_t at = text.find("names ");
+  ASSERT_NE(at, std::string::npos) << text;
+  text.replace(at, text.find('\n', at) - at, "names Y 700");
+  std::string error;
+  EXPECT_FALSE(replay_schedule(*program, text, unit, &error));
+  EXPECT_EQ(error.find("`names Y 700`: names of these equations have places up to "), 0u) << error;
+}
+
 }  // namespace
 }  // namespace nautilus::driver

@@ -96,20 +96,41 @@ std::map<std::string, int64_t> places_of(const ir::Program& program) {
   return out;
 }
 
+std::set<std::string> sizes_of(const ir::Program& program) {
+  std::set<std::string> out;
+  for (const ir::Op& op : program.body) {
+    if (const auto* d = op.get<ir::Dim>()) out.emplace(d->name.str());
+  }
+  return out;
+}
+
 schedule::Schedule with_names_of(const ir::Program& program, const schedule::Schedule& given,
                                  expr::ExprPool& pool) {
   if (given.equations != spec::equations_hash(program)) return given;
-  if (given.places.empty()) {
-    schedule::Schedule out = given;
+  schedule::Schedule out = given;
+  if (given.places.empty())
     out.places = places_of(program);
-    return out;
+  else
+    out = schedule::with_names(given, spec::names_in_equations(program), pool);
+  out.listed = sizes_of(program);
+  return out;
+}
+
+std::string refuse_places(const ir::Program& program, const schedule::Schedule& given) {
+  if (given.equations != spec::equations_hash(program)) return "";
+  const size_t count = spec::names_in_equations(program).size();
+  for (const auto& [name, place] : given.places) {
+    if (static_cast<size_t>(place) >= count)
+      return fmt::format("`names {} {}`: names of these equations have places up to {}", name,
+                         place, count - 1);
   }
-  return schedule::with_names(given, spec::names_in_equations(program), pool);
+  return "";
 }
 
 void describe(FirstSchedule& schedule, const ir::Program& program, Unit& unit) {
   schedule.decisions.equations = spec::equations_hash(program);
   schedule.decisions.places = places_of(program);
+  schedule.decisions.listed = sizes_of(program);
   add_algebra(schedule, program, unit);
   ir::Block decided;
   diag::Sink ignored(unit.sources);

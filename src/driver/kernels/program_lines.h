@@ -12,6 +12,9 @@ namespace nautilus::driver {
 schedule::Schedule with_names_of(const ir::Program& program, const schedule::Schedule& given,
                                  expr::ExprPool& pool);
 
+// Why the line `names` is refused: the equations have no such place; empty if it is not.
+std::string refuse_places(const ir::Program& program, const schedule::Schedule& given);
+
 // Adds the schedule's lines about the program itself.
 void describe(FirstSchedule& schedule, const ir::Program& program, Unit& unit);
 

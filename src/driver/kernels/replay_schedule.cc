@@ -103,6 +103,8 @@ std::optional<FirstSchedule> replay_schedule(const ir::Program& program, std::st
     *error = parsed.rejection().message;
     return std::nullopt;
   }
+  *error = refuse_places(program, *parsed);
+  if (!error->empty()) return std::nullopt;
   Schedule given = with_names_of(program, *parsed, unit.pool);
   auto alone = std::optional<FirstSchedule>();
   // Lines about the program alone: the other rewrites are chosen with them.

@@ -129,18 +129,24 @@ class Fitter {
       for (size_t k : moving) {
         tell({++tried, std::size(kSteps) * moving.size(), what});
         for (const double factor : {step, 1 / step}) {
-          Target next = best;
-          double& constant = places_[k].in(next);
-          constant = std::min(constant * factor, places_[k].most);
-          const double now = error(next);
-          if (now >= least) continue;
-          best = next;
-          least = now;
-          break;
+          if (move(k, factor, best, least)) break;
         }
       }
     }
     return best;
+  }
+
+  // Moves a constant by a factor as long as that helps; whether it did.
+  bool move(size_t place, double factor, Target& best, double& least) {
+    for (bool has_moved = false;; has_moved = true) {
+      Target next = best;
+      double& constant = places_[place].in(next);
+      constant = std::min(constant * factor, places_[place].most);
+      const double now = error(next);
+      if (now >= least) return has_moved;
+      best = next;
+      least = now;
+    }
   }
 
   // Places that some prediction depends on.

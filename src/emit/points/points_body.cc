@@ -18,10 +18,16 @@ using expr::Expr;
 
 // Text of the condition that all lines of the kernel lie on whole vectors; empty if some tensor's
 // cannot.
-std::string are_aligned(const PointsScope& scope, const ir::Block& ops) {
+std::string are_aligned(PointsScope& scope, const ir::Block& ops) {
   NameSet lines;
+  std::set<std::string> steps;  // of first places of lines, in bytes
   const auto add = [&](ir::Name tensor, std::span<const Expr> indices) {
-    if (has_line(scope, tensor, indices)) lines.emplace(tensor.str());
+    if (!has_line(scope, tensor, indices)) return;
+    const auto own = line_steps(scope, scope.grid.last, tensor, indices);
+    if (!own) return;  // it is loaded and stored as its address allows
+    lines.emplace(tensor.str());
+    const int64_t bytes = expr::bytes(scope.global(tensor).type.dtype);
+    for (Expr step : *own) steps.insert(fmt::format("{} * {}", bytes, scope.text(step)));
   };
   ir::for_each_op(ops, [&](const ir::Op& op) {
     if (const auto* w = op.get<matile::Write>()) add(w->target, w->indices);
@@ -42,6 +48,8 @@ std::string are_aligned(const PointsScope& scope, const ir::Block& ops) {
       all += fmt::format(" | {} * {}", bytes, global.strides[k]);
     all += fmt::format(") % {} == 0", vector);
   }
+  for (const std::string& step : steps)
+    all += fmt::format("{}({}) % {} == 0", all.empty() ? "" : " && ", step, vector);
   return all;
 }
 

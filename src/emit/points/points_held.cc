@@ -26,7 +26,7 @@ constexpr std::string_view kTurn = "turn of loops";
 Expr held_turns(const ir::Block& ops) {
   for (const ir::Op& op : ops) {
     const auto* l = op.get<matile::Loop>();
-    if (l && is_held_loop(*l)) return l->to;
+    if (l && matile::is_held_loop(*l)) return l->to;
   }
   return {};
 }
@@ -72,7 +72,7 @@ void load_held(PointsScope& scope, const ir::Block& ops) {
   std::map<Expr, int, expr::ByContent> uses;
   for (const ir::Op& op : ops) {
     const auto* l = op.get<matile::Loop>();
-    if (!l || !is_held_loop(*l)) continue;
+    if (!l || !matile::is_held_loop(*l)) continue;
     for (const auto& read : reads_of_turn(scope, *l)) ++uses[read.first];
   }
   std::erase_if(uses, [](const auto& use) { return use.second < 2; });
@@ -85,7 +85,8 @@ void load_held(PointsScope& scope, const ir::Block& ops) {
   open_turns(scope, scope.text(held_turns(ops)));
   scope.locals[std::string(kTurn)] = "turn";
   for (const auto& [read, name] : scope.held.arrays) {
-    if (scope.mode.are_lines_whole && has_line(scope, read.name(), read.args())) {
+    if (has_line(scope, read.name(), read.args()) &&
+        is_whole_line(scope, scope.grid.last, read.name(), read.args())) {
       scope.out.line("load_whole_{}({}[turn], p.{}, {});", expr::name(read.dtype()), name,
                      identifier(read.name().str()), scope.offset(read.name(), read.args()));
       continue;
@@ -110,10 +111,6 @@ void write_held(PointsScope& scope, const ir::Block& ops) {
   scope.out.open_else();
   write_block(scope, ops);
   scope.out.close();
-}
-
-bool is_held_loop(const matile::Loop& l) {
-  return matile::counts_from_zero(l) && l.to.op() != EK::IntConst;
 }
 
 void write_held_loop(PointsScope& scope, const matile::Loop& l) {

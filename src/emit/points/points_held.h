@@ -9,8 +9,7 @@ namespace nautilus::emit {
 
 // The block where loops have few turns, and as it is where they have more.
 void write_held(PointsScope& scope, const ir::Block& ops);
-// Whether it is one of those loops; while the block holds their elements, such a loop finds them.
-bool is_held_loop(const matile::Loop& l);
+// One of the loops that hold (matile/windows.h), while the block has their elements.
 void write_held_loop(PointsScope& scope, const matile::Loop& l);
 
 }  // namespace nautilus::emit

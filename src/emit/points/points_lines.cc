@@ -7,6 +7,8 @@
 #include "emit/points/each_point.h"
 #include "expr/bounds/affine.h"
 #include "expr/walk.h"
+#include "ir/decl.h"
+#include "ir/target_of.h"
 
 namespace nautilus::emit {
 namespace {
@@ -26,10 +28,18 @@ bool has_line_along(const PointsScope& scope, Expr axis, ir::Name tensor,
                       [&](Expr index) { return scope.has_numbers_of_points(index); });
 }
 
+bool is_size(const PointsScope& scope, Expr atom) {
+  if (atom.op() != expr::Op::Var) return false;
+  return std::any_of(scope.program.body.begin(), scope.program.body.end(), [&](const ir::Op& op) {
+    const auto* dim = op.get<ir::Dim>();
+    return dim && dim->name == atom.name();
+  });
+}
+
 void load_line(PointsScope& scope, Expr r, const std::string& name) {
   scope.out.line("float {}[{}];", name, scope.grid.points_per_thread);
   const std::string at = scope.offset(r.name(), r.args());
-  if (scope.mode.are_lines_whole)
+  if (is_whole_line(scope, scope.grid.last, r.name(), r.args()))
     scope.out.line("load_whole_{}({}, p.{}, {});", expr::name(r.dtype()), name,
                    identifier(r.name().str()), at);
   else
@@ -90,7 +100,8 @@ void load_transposed(PointsScope& scope, Expr r) {
   {
     const OtherText place(scope, over, fmt::format("({} + {})", scope.local(over), number));
     const std::string at = scope.offset(r.name(), r.args());
-    if (scope.mode.are_lines_whole)
+    const Expr along = is_transposed ? scope.grid.across : scope.grid.last;
+    if (is_whole_line(scope, along, r.name(), r.args()))
       out.line("load_whole_{}({}[{}], p.{}, {});", expr::name(r.dtype()), name, number,
                identifier(r.name().str()), at);
     else
@@ -105,7 +116,7 @@ void load_transposed(PointsScope& scope, Expr r) {
 
 void put_line(PointsScope& scope, const matile::Write& w, const std::string& name) {
   const std::string at = scope.offset(w.target, w.indices);
-  if (scope.mode.are_lines_whole)
+  if (is_whole_line(scope, scope.grid.last, w.target, w.indices))
     scope.out.line("store_whole_{}(p.{}, {}, {});", expr::name(w.value.dtype()),
                    identifier(w.target.str()), at, name);
   else
@@ -118,6 +129,34 @@ void put_line(PointsScope& scope, const matile::Write& w, const std::string& nam
 bool has_line(const PointsScope& scope, ir::Name tensor, std::span<const Expr> indices) {
   return scope.grid.is_line && scope.mode.turn.empty() &&
          has_line_along(scope, scope.grid.last, tensor, indices);
+}
+
+std::optional<std::vector<Expr>> line_steps(const PointsScope& scope, Expr axis, ir::Name tensor,
+                                            std::span<const Expr> indices) {
+  const auto poly = expr::Poly::of(indices.back());
+  const auto parts = poly ? poly->split(axis) : std::nullopt;
+  if (!parts) return std::nullopt;
+  const int64_t vector = ir::target_of(scope.program).memory.vector_bytes /
+                         expr::bytes(scope.global(tensor).type.dtype);
+  std::vector<Expr> out;
+  for (const auto& [monomial, coefficient] : parts->second.terms()) {
+    if (coefficient % vector == 0) continue;
+    Expr step = scope.pool.integer(coefficient);
+    bool has_size = false;
+    for (Expr atom : monomial) {
+      if (!is_size(scope, atom)) continue;
+      step = scope.pool.binary(expr::Op::Mul, step, atom);
+      has_size = true;
+    }
+    if (!has_size) return std::nullopt;
+    out.push_back(step);
+  }
+  return out;
+}
+
+bool is_whole_line(const PointsScope& scope, Expr axis, ir::Name tensor,
+                   std::span<const Expr> indices) {
+  return scope.mode.are_lines_whole && line_steps(scope, axis, tensor, indices);
 }
 
 void load_lines(PointsScope& scope, Expr value) {

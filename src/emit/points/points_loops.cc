@@ -84,7 +84,7 @@ void write_loop(PointsScope& scope, const matile::Loop& l) {
   if (grid.is_patch && mode.is_inside) return write_patch_loop(scope, l);
   if (grid.spread > 0 && mode.is_inside && mode.are_written_out && matile::is_window(l))
     return write_window(scope, l);
-  if (scope.held.is_holding && is_held_loop(l)) return write_held_loop(scope, l);
+  if (scope.held.is_holding && matile::is_held_loop(l)) return write_held_loop(scope, l);
   const OwnNames own(scope);
   const LoopText loop = begin_loop(scope, l);
   if (grid.unroll > 1 && loop.is_up && is_over_parts(scope, l.to) && grid.lanes == 1)

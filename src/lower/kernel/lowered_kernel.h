@@ -3,6 +3,7 @@
 // them. Names are the program's own or start with the kernel's name.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -43,18 +44,22 @@ class FreshNames {
  public:
   explicit FreshNames(expr::ExprPool& pool) : pool_(&pool) {}
 
-  void take(std::string_view name) { taken_.insert(ir::flat_name(name)); }
-  void release(std::string_view name) { taken_.erase(ir::flat_name(name)); }
+  void take(std::string_view name) { ++taken_[ir::flat_name(name)]; }
+  // One of those who have it no longer needs it.
+  void release(std::string_view name) {
+    const auto known = taken_.find(ir::flat_name(name));
+    if (known != taken_.end() && --known->second == 0) taken_.erase(known);
+  }
   ir::Name make(std::string_view stem) {
     const std::string base = ir::flat_name(stem);
     std::string name = base;
-    for (int n = 2; !taken_.insert(name).second; ++n) name = base + "_" + std::to_string(n);
+    for (int n = 2; !taken_.emplace(name, 1).second; ++n) name = base + "_" + std::to_string(n);
     return pool_->name(name);
   }
 
  private:
   expr::ExprPool* pool_;
-  std::set<std::string> taken_;
+  std::map<std::string, int> taken_;  // by how many
 };
 
 }  // namespace nautilus::lower

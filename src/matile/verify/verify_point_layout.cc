@@ -7,6 +7,7 @@
 #include <set>
 
 #include "matile/point_layout.h"
+#include "matile/windows.h"
 
 namespace nautilus::matile {
 namespace {
@@ -128,6 +129,9 @@ class PointLayoutVerifier {
         *layout_.held > target_.points.held_registers)
       v_.fail(fmt::format("a point of one lane has 1 to {} turns of its loops `held`",
                           target_.points.held_registers));
+    const bool has_loop = std::ranges::any_of(
+        points_.body, [](const Op& op) { return op.is<Loop>() && is_held_loop(op.as<Loop>()); });
+    if (!has_loop) v_.fail("`held` is for loops from 0 whose number of turns is not known");
   }
   // A copy of a tensor in shared memory, which all points scatter to and nothing else uses.
   void check_private(const decision::Private& line) {

@@ -30,6 +30,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 
 #include "algebra/outcome.h"
 #include "decision/decisions.h"
@@ -55,6 +56,7 @@ struct Schedule {
   ir::Block lines;        // about the program
   std::vector<KernelSchedule> kernels;
   std::map<std::string, int64_t> places = {};  // of names in the equations
+  std::set<std::string> listed = {};  // names that are printed though no line has them: sizes
 };
 
 std::string print(const Schedule& schedule);

@@ -86,6 +86,7 @@ Schedule with_names(const Schedule& schedule, const std::vector<std::string>& no
     });
   });
   out.places.clear();
+  out.listed.clear();
   for (size_t k = 0; k < now.size(); ++k) out.places.emplace(now[k], static_cast<int64_t>(k));
   return out;
 }

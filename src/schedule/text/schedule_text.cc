@@ -57,6 +57,10 @@ std::string text_of_names(const Schedule& schedule, const ir::Block& at) {
       if (piece.is_known) used.insert(*schedule.places.find(std::string(piece.text)));
     }
   }
+  for (const std::string& name : schedule.listed) {
+    const auto place = schedule.places.find(name);
+    if (place != schedule.places.end()) used.insert(*place);
+  }
   std::string out;
   for (const auto& [name, place] : used)
     out += fmt::format("{}{} {}", out.empty() ? "names " : ", ", name, place);
@@ -142,6 +146,7 @@ class Reader {
     const auto wrong = bad("`names` has names of the equations and their places: `names C 0, i 1`");
     if (w.size() < 3 || w.size() % 2 == 0 || !out_.places.empty() || !out_.kernels.empty())
       return wrong;
+    std::set<int64_t> seen;
     for (size_t k = 1; k < w.size(); k += 2) {
       std::string_view place = w[k + 1];
       if (k + 2 < w.size()) {
@@ -152,6 +157,9 @@ class Reader {
       const auto [end, error] = std::from_chars(place.data(), place.data() + place.size(), number);
       const bool is_number = error == std::errc() && end == place.data() + place.size();
       if (!is_number || number < 0 || !out_.places.emplace(w[k], number).second) return wrong;
+      if (!seen.insert(number).second)
+        return bad(fmt::format("`names` has two names at place {}", number));
+      out_.listed.insert(w[k]);
     }
     return std::nullopt;
   }

@@ -14,6 +14,7 @@
 #include "ir/target_of.h"
 #include "spec/equations_hash.h"
 #include "tune/records/shipped.h"
+#include "tune/records/trial_names.h"
 
 namespace nautilus::tune {
 // With the present compiler, in a unit of its own: a refusal is not an error of the user.
@@ -58,10 +59,17 @@ std::optional<Best> best_that_applies(const std::vector<Trial>& trials,
   return std::nullopt;
 }
 
+// Those at the sizes of the program, whatever names they have there.
+static std::vector<Trial> at_hints(const ir::Program& program, std::vector<Trial> trials) {
+  const auto sizes = hinted_sizes(program);
+  std::vector<Trial> out = with_names_of(program, std::move(trials));
+  std::erase_if(out, [&](const Trial& t) { return t.problem.sizes != sizes; });
+  return out;
+}
+
 std::optional<Best> best_of(const ir::Program& program, const std::string& path,
                             std::string* error) {
   const Query query = {.equations = spec::equations_hash(program),
-                       .sizes = hinted_sizes(program),
                        .target = std::string(ir::target_of(program).name)};
   const auto apply = [&](const std::string& schedule) { return still_applies(program, schedule); };
   // Without a database no trials are used.
@@ -72,13 +80,13 @@ std::optional<Best> best_of(const ir::Program& program, const std::string& path,
     const auto database = Database::open(path, Access::Read, error);
     const auto trials = database ? database->find(query, error) : std::nullopt;
     if (trials) {
-      if (auto best = best_that_applies(*trials, apply)) {
+      if (auto best = best_that_applies(at_hints(program, *trials), apply)) {
         best->source = path;
         return best;
       }
     }
   }
-  auto best = best_that_applies(shipped_trials(query), apply);
+  auto best = best_that_applies(at_hints(program, shipped_trials(query)), apply);
   if (best) best->source = kShippedSource;
   return best;
 }

@@ -18,6 +18,7 @@
 #include "schedule/choose/plan_cost.h"
 #include "spec/equations_hash.h"
 #include "tune/records/shipped.h"
+#include "tune/records/trial_names.h"
 #include "tune/records/tuned_plan.h"
 
 namespace nautilus::tune {
@@ -72,8 +73,9 @@ double measured_ratio(const Best& best, const std::vector<Trial>& trials) {
 
 using BySizes = std::map<std::map<std::string, int64_t>, std::vector<Trial>>;
 
-std::optional<NearBest> nearest_of(const ir::Program& program, const std::vector<Trial>& trials) {
+std::optional<NearBest> nearest_of(const ir::Program& program, const std::vector<Trial>& found) {
   const auto own = hinted_sizes(program);
+  const std::vector<Trial> trials = with_names_of(program, found);
   BySizes problems;
   for (const Trial& t : trials) problems[t.problem.sizes].push_back(t);
   std::vector<std::pair<double, const BySizes::value_type*>> order;

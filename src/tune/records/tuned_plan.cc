@@ -16,6 +16,7 @@
 #include "ir/target_of.h"
 #include "spec/equations_hash.h"
 #include "tune/records/best.h"
+#include "tune/records/trial_names.h"
 #include "tune/records/winner.h"
 
 namespace nautilus::tune {
@@ -121,7 +122,7 @@ std::optional<TunedPlan> tuned_plan_of(const ir::Program& program, const std::st
                        [](const auto& a, const auto& b) { return a.second < b.second; });
   if (most == counts.end()) return std::nullopt;
   BySizes problems;
-  for (const Trial& t : *trials) {
+  for (const Trial& t : with_names_of(program, *trials)) {
     if (t.problem.machine == most->first) problems[t.problem.sizes].push_back(t);
   }
   if (problems.size() < 2) return std::nullopt;
