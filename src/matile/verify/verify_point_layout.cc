@@ -127,8 +127,8 @@ class PointLayoutVerifier {
   void check_held() {
     if (layout_.patch || layout_.lanes || layout_.across || layout_.spread || *layout_.held < 1 ||
         *layout_.held > target_.points.held_registers)
-      v_.fail(fmt::format("a point of one lane has 1 to {} turns of its loops `held`",
-                          target_.points.held_registers));
+      return v_.fail(fmt::format("a point of one lane has 1 to {} turns of its loops `held`",
+                                 target_.points.held_registers));
     const bool has_loop = std::ranges::any_of(
         points_.body, [](const Op& op) { return op.is<Loop>() && is_held_loop(op.as<Loop>()); });
     if (!has_loop) v_.fail("`held` is for loops from 0 whose number of turns is not known");
