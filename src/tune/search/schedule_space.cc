@@ -13,6 +13,10 @@
 namespace nautilus::tune {
 namespace {
 
+// Kernels that are predicted to take so many times as long as the first choice are not tried: a sum
+// by one thread may take seconds. A guess; the fastest of 377 measured ones were all near the first.
+constexpr double kHopeless = 4;
+
 // Reasons that differ in numbers and lines are one cause.
 std::string cause_of(const std::string& reason) {
   const size_t quoted = reason.rfind("`: ");
@@ -64,6 +68,7 @@ std::vector<Proposal> ScheduleSpace::seeds() {
   const std::vector<driver::KernelForms> forms = driver::kernel_forms(*first, unit);
   for (size_t k = 1; k < forms.size(); ++k) {
     const schedule::Swept& s = forms[k].swept;
+    if (s.cycles > kHopeless * forms[0].swept.cycles && forms[0].swept.cycles > 0) continue;
     out.push_back({schedule::print(s.schedule), s.name, s.cycles});
   }
   return out;
