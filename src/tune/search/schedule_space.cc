@@ -14,7 +14,7 @@ namespace nautilus::tune {
 namespace {
 
 // Kernels that are predicted to take so many times as long as the first choice are not tried: a sum
-// by one thread may take seconds. A guess; the fastest of 377 measured ones were all near the first.
+// by one thread may take seconds. A guess.
 constexpr double kHopeless = 4;
 
 // Reasons that differ in numbers and lines are one cause.
